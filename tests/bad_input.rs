@@ -59,16 +59,22 @@ fn each_kind_of_mistake_has_its_message() {
         (|g| drop(g.constant([1i64]) / 2.0), &["not defined on i64", "help:"]),
         (|g| drop(g.constant([1i64]) + 0.5), &["the number 0.5 is not a i64"]),
         (|g| drop(g.constant([true]).exp()), &["not defined on bool"]),
-        (|g| drop(g.constant([1.0f32]).sum_axes([1])), &["axis 1 of a tensor with 1 axes", "-1 to 0"]),
-        (|g| drop(g.constant([1.0f32, 2.0]).reshape([3])), &["cannot reshape [2] to [3]", "2 elements are not 3"]),
-        (|g| drop(g.constant([1.0f32, 2.0, 3.0]).reshape([-1, 2])), &["does not divide"]),
-        (|g| drop(g.constant([1.0f32]).reshape([-1, -1])), &["more than one -1"]),
+        (|g| drop(g.constant([1.0f32]).sum_axes([1])), &["axis 1 is out of range for a tensor with 1 axes", "-1 to 0"]),
+        (
+            |g| drop(g.constant([1.0f32, 2.0]).reshape([3])),
+            &["cannot reshape [2] to [3]", "the first has 2 elements, the second 3"],
+        ),
+        (|g| drop(g.constant([1.0f32, 2.0, 3.0]).reshape([-1, 2])), &["the other sizes do not divide"]),
+        (|g| drop(g.constant([1.0f32]).reshape([-1, -1])), &["only one size can be -1"]),
         (|g| drop(g.constant([1.0f32]).gather(&g.constant([0.5f32]))), &["indices are f32, expected i32 or i64"]),
-        (|g| drop(g.constant([1.0f32, 2.0]).slice(&[1], &[2])), &["slice 1..3 of axis 0, which has size 2"]),
-        (|g| drop(g.constant([1.0f32, 2.0]).split(&[1, 2], 0)), &["the sum is not 2"]),
-        (|g| drop(g.constant([1.0f32]).transpose(&[0, 0])), &["permutation [0, 0]"]),
-        (|g| drop(g.constant([1.0f32]).dropout(1.0)), &["dropout rate 1, expected 0 <= rate < 1"]),
-        (|g| drop(g.constant([1.0f32, 2.0]).top_k(3)), &["k = 3 but the last axis has 2"]),
+        (
+            |g| drop(g.constant([1.0f32, 2.0]).slice(&[1], &[2])),
+            &["the slice 1..3 is outside axis 0, which has size 2"],
+        ),
+        (|g| drop(g.constant([1.0f32, 2.0]).split(&[1, 2], 0)), &["the sum of the sizes is not 2"]),
+        (|g| drop(g.constant([1.0f32]).transpose(&[0, 0])), &["the permutation is [0, 0]"]),
+        (|g| drop(g.constant([1.0f32]).dropout(1.0)), &["the dropout rate is 1; expected 0 <= rate < 1"]),
+        (|g| drop(g.constant([1.0f32, 2.0]).top_k(3)), &["k = 3, but the last axis has 2"]),
         (|g| drop(g.get_variable("w")), &["there is no variable `w`"]),
         (|g| drop(g.variable("w", [usize::MAX, 2], Initializer::Zeros)), &["does not fit into the address space"]),
         (|g| drop(g.fill([usize::MAX / 2, 4], DType::F32, 0.0)), &["does not fit"]),
@@ -76,8 +82,8 @@ fn each_kind_of_mistake_has_its_message() {
         (|g| drop(g.constant([1.0f32, 2.0]).tile(&[usize::MAX])), &["overflows"]),
         (|g| drop(g.constant([0i64]).one_hot(usize::MAX, DType::F32)), &["does not fit"]),
         (|g| drop(g.constant([1.0f32]).pad(&[(usize::MAX, 1)], 0.0)), &["overflows"]),
-        (|g| drop(g.constant([1.0f32]).crop(&[(1, 1)])), &["borders of 1 and 1 cut from axis 0 of", "f32[1]"]),
-        (|g| drop(g.constant([1.0f32]).crop(&[(usize::MAX, 1)])), &["cut from axis 0"]),
+        (|g| drop(g.constant([1.0f32]).crop(&[(1, 1)])), &["cannot crop 1 and 1 from axis 0 of", "f32[1]"]),
+        (|g| drop(g.constant([1.0f32]).crop(&[(usize::MAX, 1)])), &["and 1 from axis 0"]),
         (|g| drop(g.constant([1.0f32]).crop(&[])), &["0 borders for", "expected one for each axis"]),
         (|g| drop(g.placeholder("x", DType::F32, [1usize; 9])), &["9 axes, at most 8"]),
         (
@@ -89,7 +95,7 @@ fn each_kind_of_mistake_has_its_message() {
                 let _w = g.variable("w", [], Initializer::Zeros);
                 let _ = Optimizer::new(Sgd::default(), 0.1).minimize(&g.constant(1.0f32));
             },
-            &["depends on none of the variables", "help:"],
+            &["does not depend on any of the variables", "help:"],
         ),
         (
             |g| {
@@ -103,14 +109,14 @@ fn each_kind_of_mistake_has_its_message() {
                 let _one = g.variable("w", [], Initializer::Zeros);
                 let _two = g.variable("w", [], Initializer::Zeros);
             },
-            &["variable `w` exists already; it was made at", "help: open a scope"],
+            &["variable `w` already exists; it was created at", "help: open a scope"],
         ),
         (
             |g| {
                 let other = Graph::new();
                 let _ = g.constant(1.0f32) + other.constant(2.0f32);
             },
-            &["tensors from two graphs", "help: build both in one graph"],
+            &["tensors of two graphs", "help: build both in one graph"],
         ),
         (
             |g| {
@@ -139,7 +145,7 @@ fn runs_say_what_was_fed() {
     let stranger = other.placeholder("x", DType::F32, [Dim::BATCH]);
     for (feeds, part) in [
         (vec![(&x, xs(2))], "placeholder `ids` i64[batch] was not fed"),
-        (vec![(&x, xs(2)), (&ids, Array::from([0i64]))], "2 rows and `ids` 1"),
+        (vec![(&x, xs(2)), (&ids, Array::from([0i64]))], "2 rows, but `ids` was fed 1"),
         (vec![(&x, Array::from([1.0f32])), (&ids, Array::from([0i64]))], "`x` was fed f32[1], expected f32[batch, 2]"),
         (vec![(&x, xs(1)), (&ids, Array::from([0i32]))], "`ids` was fed i32[1], expected i64[batch]"),
         (vec![(&x, xs(1)), (&ids, Array::from([3i64]))], "index 3 at position 0 is not in [0, 3)"),

@@ -179,7 +179,7 @@ fn bad_input_is_named() {
     }
     let floats = g.placeholder("floats", DType::F32, [Dim::BATCH]);
     floats.hash_bucket(10);
-    assert!(g.check().unwrap_err().to_string().contains("f32 has no hash bucket"));
+    assert!(g.check().unwrap_err().to_string().contains("cannot hash f32 into buckets"));
 }
 
 /// Cases 30 to 33: lists, integers and files, with default ids and buckets for what is unknown.
@@ -214,8 +214,8 @@ fn vocabularies() {
         (file(Some(5)), "3"),
         (LookupTable::from_file("no/such/file", None, DType::Str), "no/such/file"),
         (LookupTable::from_list(["a", "b", "a"]), "terms 0 and 2 are the same term"),
-        (LookupTable::from_list::<&str>([]), "an empty vocabulary"),
-        (colours.n_oov_buckets(0), "0 hash buckets"),
+        (LookupTable::from_list::<&str>([]), "the vocabulary is empty"),
+        (colours.n_oov_buckets(0), "the number of hash buckets is 0"),
     ] {
         let error = error.map(drop).unwrap_err().to_string();
         assert!(error.contains(text), "{error} should contain {text}");

@@ -388,7 +388,7 @@ fn mistakes() -> Result<()> {
             plain()
                 .vocab_info(WEIGHTS, info())
                 .vocab_info(BIAS, VocabInfo::new(["p"], ["p"]).backup_initializer(Initializer::Identity { gain: 1.0 })),
-            &["identity needs a matrix", BIAS],
+            &["the identity initializer needs a matrix", BIAS],
         ),
     ];
     for (settings, parts) in cases {

@@ -54,8 +54,8 @@ pub(super) fn check_supported(program: &Program, step: &Step) -> Result<()> {
 }
 
 fn unsupported(node: &Node, what: &str) -> Error {
-    Error::unsupported(format!("the cpu executor has no {} of {what}", node.op.name()))
-        .context(format!("node `{}`", node.name))
+    Error::unsupported(format!("the cpu executor cannot compute {} of {what}", node.op.name()))
+        .context(format!("in node `{}`", node.name))
         .at(node.site)
 }
 
@@ -72,7 +72,11 @@ impl CpuExecutable {
             };
             if !fits {
                 let list: Vec<String> = x.iter().map(|d| format!("{d:?}")).collect();
-                let error = Error::shape(format!("{} of sizes {}: they do not fit", op.name(), list.join(" and ")));
+                let error = Error::shape(format!(
+                    "{} was given the shapes {}, which do not fit",
+                    op.name(),
+                    list.join(" and ")
+                ));
                 return Err(self.located(error, step.node));
             }
         }
@@ -162,7 +166,7 @@ impl CpuExecutable {
             _ => None,
         };
         let error = Error::config("integer division by zero: an element of the divisor is 0")
-            .help("replace zeros before, as with `maximum(1)`, or divide floats");
+            .help("replace zeros first, for example with `maximum(1)`, or divide floats");
         self.located(error, node.unwrap_or(self.steps[i].node))
     }
 

@@ -213,7 +213,7 @@ impl CpuExecutable {
     /// Adds a node and its source line to an error.
     fn located(&self, error: Error, node: NodeId) -> Error {
         let node = self.program.body().node(node);
-        error.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site)
+        error.context(format!("in {} `{}`", node.op.name(), node.name)).at(node.site)
     }
 }
 

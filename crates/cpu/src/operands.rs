@@ -77,7 +77,10 @@ macro_rules! with_type {
                 type $t = $rust;
                 $body
             })*
-            other => return Err(estimand_tensor::Error::dtype(None, other, format!("not defined on {other}"))),
+            other => {
+                let message = format!("the operation is not defined on {other}");
+                return Err(estimand_tensor::Error::dtype(None, other, message));
+            }
         }
     };
 }

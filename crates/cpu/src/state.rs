@@ -113,9 +113,8 @@ impl CpuState {
     /// Returns an error unless a step may write to the state.
     pub(super) fn check_live(&self) -> Result<()> {
         match self.is_frozen {
-            true => {
-                Err(Error::config("this state is frozen: it cannot be trained").help("train a copy of it: State::copy"))
-            }
+            true => Err(Error::config("this state is frozen: it cannot be trained")
+                .help("train a copy, which State::copy makes")),
             false => Ok(()),
         }
     }

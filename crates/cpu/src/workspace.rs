@@ -201,13 +201,17 @@ impl CpuExecutable {
     fn no_memory(&self, lens: &[usize]) -> Error {
         let in_arena = |n: &usize| matches!(self.plan.places[*n], Place::Buffer(_));
         let total = (0..lens.len()).filter(in_arena).fold(0, |sum: usize, n| sum.saturating_add(lens[n]));
-        let text = format!("there is no memory for the values of this run, {total} bytes in all");
-        let error = Error::shape(text).help("feed a smaller batch, or smaller sizes");
+        let text = format!("there is not enough memory for the values of this run, which need {total} bytes");
+        let error = Error::shape(text).help("feed a smaller batch, or smaller inputs");
         match (0..lens.len()).filter(in_arena).max_by_key(|&n| lens[n]) {
             None => error,
             Some(largest) => {
                 let value = self.plan.values[largest];
-                let error = error.context(format!("{} bytes of {}", lens[largest], self.program.spec(value)));
+                let error = error.context(format!(
+                    "the largest value has {} bytes: {}",
+                    lens[largest],
+                    self.program.spec(value)
+                ));
                 self.located(error, value.node)
             }
         }

@@ -7,14 +7,15 @@ use crate::Dataset;
 /// Checks that there is at least one input, and that all inputs yield rows or all yield batches.
 pub(crate) fn check_units(stage: &str, inputs: &[Dataset]) -> Result<()> {
     let Some(first) = inputs.first() else {
-        return Err(Error::config(format!("`{stage}` of no datasets")).help("give it at least one"));
+        return Err(Error::config(format!("`{stage}` was given no datasets")).help("give it at least one"));
     };
     match inputs.iter().position(|input| input.unit() != first.unit()) {
         None => Ok(()),
         Some(i) => {
             let (ours, theirs) = (first.unit(), inputs[i].unit());
-            let message = format!("`{stage}`: the elements of dataset 0 are {ours}, those of dataset {i} are {theirs}");
-            Err(Error::config(message).help("batch all of them, or none and then the result"))
+            let message =
+                format!("`{stage}` was given dataset 0 of {ours} and dataset {i} of {theirs}; expected one kind");
+            Err(Error::config(message).help("batch all of them, or batch none of them and then the result"))
         }
     }
 }
@@ -23,7 +24,7 @@ pub(crate) fn check_units(stage: &str, inputs: &[Dataset]) -> Result<()> {
 pub(crate) fn spec(stage: &str, inputs: &[Dataset]) -> Result<BatchSpec> {
     let specs = inputs.iter().map(|input| Ok(Some(input.spec()?))).collect::<Result<Vec<_>>>()?;
     compare(stage, &specs)?;
-    specs.into_iter().flatten().next().ok_or_else(|| Error::config(format!("`{stage}` of no datasets")))
+    specs.into_iter().flatten().next().ok_or_else(|| Error::config(format!("`{stage}` was given no datasets")))
 }
 
 /// Checks that the specs of all inputs agree, before any row is read. A spec that could only be
@@ -37,8 +38,8 @@ fn compare(stage: &str, specs: &[Option<BatchSpec>]) -> Result<()> {
     let Some((i, first)) = known.next() else { return Ok(()) };
     for (j, other) in known {
         if let Some(what) = difference(first, other, &format!("in dataset {i}"), &format!("in dataset {j}")) {
-            return Err(Error::config(format!("`{stage}` of datasets that differ: {what}"))
-                .help("make them alike with `map` or the specs of their sources"));
+            return Err(Error::config(format!("the datasets of `{stage}` differ: {what}"))
+                .help("give them the same features with `map`, or with the specs of their sources"));
         }
     }
     Ok(())
@@ -48,7 +49,7 @@ fn compare(stage: &str, specs: &[Option<BatchSpec>]) -> Result<()> {
 pub(crate) fn difference(a: &BatchSpec, b: &BatchSpec, here: &str, there: &str) -> Option<String> {
     for (name, ours) in a {
         match b.get(name) {
-            None => return Some(format!("feature `{name}` is {here} and not {there}")),
+            None => return Some(format!("feature `{name}` is {here} but not {there}")),
             Some(theirs) if !alike(ours, theirs) => {
                 return Some(format!("feature `{name}` is {} {here} and {} {there}", text(ours), text(theirs)));
             }
@@ -56,7 +57,7 @@ pub(crate) fn difference(a: &BatchSpec, b: &BatchSpec, here: &str, there: &str) 
         }
     }
     if let Some(name) = b.keys().find(|name| !a.contains_key(*name)) {
-        return Some(format!("feature `{name}` is {there} and not {here}"));
+        return Some(format!("feature `{name}` is {there} but not {here}"));
     }
     let order = |spec: &BatchSpec| spec.keys().cloned().collect::<Vec<_>>();
     (order(a) != order(b)).then(|| format!("the order of features is {:?} {here} and {:?} {there}", order(a), order(b)))

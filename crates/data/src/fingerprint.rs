@@ -100,11 +100,11 @@ impl Dataset {
             landmarks.iter().enumerate().find(|(i, (depth, name))| marks.get(*i) != Some(&mark(*depth, name)));
         let place = match (differs, landmarks.last()) {
             (Some((_, (_, name))), _) => format!("differs at `{name}`"),
-            (None, Some((_, name))) if marks.len() > landmarks.len() => format!("went on below `{name}`"),
+            (None, Some((_, name))) if marks.len() > landmarks.len() => format!("has more stages below `{name}`"),
             _ => return Ok(()),
         };
         Err(Error::config(format!("the position was taken from another plan, which {place}")).help(
-            "go on with the plan that it was taken from; only sizes of batches, epochs, workers and threads may change",
+            "resume with the plan that it was taken from; only batch sizes, epochs, workers and threads may change",
         ))
     }
 }

@@ -86,7 +86,7 @@ impl ArraysInput {
     ///
     /// The order depends on the run's seed and the epoch. Mistakes are reported by the dataset.
     pub fn shuffle(self, shuffle: bool) -> Dataset {
-        let rows = self.rows().map_err(|e| e.context("in the arrays of an input function"));
+        let rows = self.rows().map_err(|e| e.context("in the arrays of the input function"));
         let data = Dataset::new(Memory::from_rows(rows));
         let data = if shuffle { data.shuffle(usize::MAX, 0) } else { data };
         let data = match self.n_epochs {
@@ -105,13 +105,13 @@ impl ArraysInput {
         let mut rows = Batch::new();
         for (name, column) in &self.x.0 {
             if rows.features().contains_key(name.as_str()) {
-                return Err(Error::config(format!("x has two arrays named `{name}`")));
+                return Err(Error::config(format!("x has two arrays named `{name}`")).help("give them different names"));
             }
             rows = rows.with_feature(name, column.clone())?;
         }
         for (name, column) in labels {
             if rows.labels().contains_key(name.as_str()) {
-                return Err(Error::config(format!("y has two arrays named `{name}`")));
+                return Err(Error::config(format!("y has two arrays named `{name}`")).help("give them different names"));
             }
             if !name.is_empty() && rows.features().contains_key(name.as_str()) {
                 let message = format!("x and y both have an array named `{name}`");

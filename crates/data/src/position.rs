@@ -95,11 +95,11 @@ impl Position {
 
     fn foreign(&self, n_words: usize, n_inputs: usize) -> Error {
         Error::config(format!(
-            "a position of {} numbers and {} inputs, where the plan has {n_words} and {n_inputs}",
+            "the position has {} numbers and {} inputs; the plan expects {n_words} and {n_inputs}",
             self.words.len(),
             self.inputs.len()
         ))
-        .help("a position continues only the plan it was taken from")
+        .help("resume with the plan that the position was taken from")
     }
 
     /// Encodes the position for a checkpoint.
@@ -128,7 +128,7 @@ impl Position {
         });
         position.filter(|_| rest.is_empty()).ok_or_else(|| {
             Error::config(format!("{} bytes are not the position of a dataset", bytes.len()))
-                .help("they are damaged, or were written by something else")
+                .help("take the bytes from Position::to_bytes; these are damaged, or were written by something else")
         })
     }
 
@@ -192,7 +192,7 @@ mod tests {
         assert!(place.parts::<1, 0>().is_ok());
         assert!(place.parts::<2, 0>().is_err());
         let e = place.parts::<1, 1>().unwrap_err().to_string();
-        assert!(e.contains("1 numbers and 0 inputs, where the plan has 1 and 1"), "{e}");
+        assert!(e.contains("1 numbers and 0 inputs; the plan expects 1 and 1"), "{e}");
         assert_eq!(Position::default().parts::<2, 1>().unwrap().0, [0, 0]);
     }
 }

@@ -61,7 +61,10 @@ pub(crate) fn slice_into(batch: &Batch, range: Range<usize>, mut spare: Batch) -
             Feature::Dense(array) => array.rows(range.clone())?.into(),
             Feature::Ragged(ragged) => {
                 let Some(splits) = ragged.row_splits().get(range.start..=range.end) else {
-                    return Err(Error::index(format!("rows {range:?} of {}", ragged.n_rows())));
+                    return Err(Error::index(format!(
+                        "there are no rows {range:?}; the feature has {} rows",
+                        ragged.n_rows()
+                    )));
                 };
                 let (start, end) = (splits[0], splits[range.len()]);
                 let values = ragged.values().rows(start as usize..end as usize)?;
@@ -83,7 +86,7 @@ pub(crate) fn gather(batch: &Batch, rows: &[u64]) -> Result<Batch> {
 pub(crate) fn gather_into(batch: &Batch, rows: &[u64], mut spare: Batch) -> Result<Batch> {
     let n_rows = batch.n_rows() as u64;
     if let Some(row) = rows.iter().find(|&&row| row >= n_rows) {
-        return Err(Error::index(format!("row {row} of {n_rows}")));
+        return Err(Error::index(format!("there is no row {row}; the batch has {n_rows} rows")));
     }
     spare.refill(batch, |feature, picked| match feature {
         Feature::Dense(array) => {
@@ -129,7 +132,7 @@ pub(crate) fn concat(mut batches: Vec<Batch>) -> Result<Batch> {
         }
     }
     let join = |name: &str, parts: Vec<&Feature>| {
-        concat_features(&parts).map_err(|e| e.context(format!("in `{name}`, where rows of several pieces meet")))
+        concat_features(&parts).map_err(|e| e.context(format!("in `{name}`, while joining rows")))
     };
     let mut all = Batch::new();
     for (name, _) in first.features() {

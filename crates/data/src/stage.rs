@@ -103,7 +103,10 @@ impl InputContext {
         if self.worker < self.n_workers {
             return Ok(());
         }
-        Err(Error::config(format!("worker {} of {}; workers count from 0", self.worker, self.n_workers)))
+        Err(Error::config(format!(
+            "the worker is number {}, but there are {} workers, counted from 0",
+            self.worker, self.n_workers
+        )))
     }
 }
 

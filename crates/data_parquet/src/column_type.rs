@@ -92,15 +92,13 @@ fn name_of(unit: TimeUnit) -> &'static str {
 
 fn refused(data_type: &DataType) -> Error {
     use DataType as D;
-    let error = Error::unsupported(format!("columns of the type {data_type} are not read"));
+    let error = Error::unsupported(format!("columns of the type {data_type} are not supported"));
     match data_type {
         D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) | D::Decimal256(..) => {
-            error.help("write it as float64, or as int64 of the smallest unit; or leave it out with `select`")
+            error.help("write it as float64 or as int64 of the smallest unit, or leave it out with `select`")
         }
-        D::Struct(_) | D::Map(..) => {
-            error.help("write its fields as columns of their own; or leave it out with `select`")
-        }
-        D::Null => error.help("the writer knew no type, because every value is missing: leave it out with `select`"),
+        D::Struct(_) | D::Map(..) => error.help("write its fields as separate columns, or leave it out with `select`"),
+        D::Null => error.help("leave it out with `select`: every value is missing"),
         _ => error.help("leave it out with `select`"),
     }
 }
@@ -147,15 +145,15 @@ mod tests {
         }
         for (data_type, help) in [
             (D::Decimal128(9, 2), "write it as float64"),
-            (D::Struct(vec![item(D::Int8)].into()), "columns of their own"),
-            (D::Null, "the writer knew no type"),
+            (D::Struct(vec![item(D::Int8)].into()), "separate columns"),
+            (D::Null, "every value is missing"),
             (D::List(item(D::List(item(D::Int8)))), "leave it out"),
             (D::FixedSizeList(item(D::Int8), -1), "leave it out"),
             (D::FixedSizeList(item(D::List(item(D::Int8))), 2), "leave it out"),
             (deep, "leave it out"),
         ] {
             let error = ColumnType::of(&data_type).unwrap_err().to_string();
-            assert!(error.contains(help) && error.contains("are not read"), "{error}");
+            assert!(error.contains(help) && error.contains("are not supported"), "{error}");
         }
     }
 }

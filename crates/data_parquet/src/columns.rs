@@ -83,13 +83,16 @@ impl Selection {
     pub(crate) fn check(&self) -> Result<()> {
         let Some(names) = &self.select else { return Ok(()) };
         if names.is_empty() {
-            return Err(Error::config("no column is selected").help("select at least one, or leave it out for all"));
+            return Err(
+                Error::config("no column is selected").help("select at least one, or leave out `select` to read all")
+            );
         }
         if let Some((_, name)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
-            return Err(Error::config(format!("column `{name}` is selected twice")));
+            return Err(Error::config(format!("column `{name}` is selected twice")).help("select it once"));
         }
         match self.label.as_ref().filter(|label| !names.contains(label)) {
-            Some(label) => Err(Error::config(format!("the label `{label}` is not among the selected columns"))),
+            Some(label) => Err(Error::config(format!("the label `{label}` is not among the selected columns"))
+                .help("add it to `select`")),
             None => Ok(()),
         }
     }
@@ -123,7 +126,7 @@ impl Selection {
                 Layout::Ragged => FeatureSpec::ragged(kind.dtype),
             },
         };
-        let target = self.target(&spec, &kind).map_err(|e| e.context(format!("for column `{name}` of {origin}")))?;
+        let target = self.target(&spec, &kind).map_err(|e| e.context(format!("in column `{name}` of {origin}")))?;
         Ok(Column { name: name.to_string(), kind, target, spec })
     }
 
@@ -134,9 +137,9 @@ impl Selection {
             return Err(Error::dtype(
                 Some(kind.dtype),
                 dtype,
-                format!("the spec asks for {dtype}, the column holds {kind}"),
+                format!("the spec asks for {dtype}, but the column holds {kind}"),
             )
-            .help("integers can be read as other integers or floats, floats as floats; convert others in `map`"));
+            .help("read integers as integers or floats, and floats as floats; convert others in `map`"));
         }
         match (spec, &kind.layout) {
             (FeatureSpec::Dense { dims, default, .. }, Layout::Dense(found))
@@ -153,10 +156,12 @@ impl Selection {
                 let default = (!self.refuse_missing).then(|| Array::zeros(dtype, [])).transpose()?;
                 Ok(Target { dtype, dims: Vec::new(), default })
             }
-            (FeatureSpec::Padded { .. }, _) => Err(Error::unsupported("rows before `batch` cannot be padded")
-                .help("read it with FeatureSpec::ragged, and pad with `padded_batch`")),
-            _ => Err(Error::shape(format!("the spec asks for {spec:?}, the column holds {kind}"))
-                .help("a column has the shape of its file")),
+            (FeatureSpec::Padded { .. }, _) => {
+                Err(Error::unsupported("the spec is padded, but rows cannot be padded before `batch`")
+                    .help("read it with FeatureSpec::ragged, and pad with `padded_batch`"))
+            }
+            _ => Err(Error::shape(format!("the spec asks for {spec:?}, but the column holds {kind}"))
+                .help("give the spec the shape that the column has in the file")),
         }
     }
 }
@@ -178,8 +183,8 @@ impl Columns {
             if found != column.kind {
                 let (name, expected, first) = (&column.name, &column.kind, &self.origin);
                 return Err(origin
-                    .error(name, None, format!("column `{name}` is {found} in {origin}, and {expected} in {first}"))
-                    .help("write all files with one schema; or read them as datasets of their own"));
+                    .error(name, None, format!("column `{name}` is {found} in {origin}, but {expected} in {first}"))
+                    .help("write all files with one schema, or read them as separate datasets"));
             }
         }
         Ok(())
@@ -229,7 +234,7 @@ impl Column {
         match ColumnType::of(array.data_type()) {
             Ok(kind) if kind == self.kind => {}
             Ok(_) => {
-                let text = format!("the column holds {}, not {}", array.data_type(), self.kind);
+                let text = format!("the column holds {}; expected {}", array.data_type(), self.kind);
                 return Err((Error::config(text).into(), None));
             }
             Err(error) => return Err((error.into(), None)),
@@ -259,8 +264,8 @@ impl Column {
 pub(crate) fn refuse_quarantine(files: &Files) -> Result<()> {
     match files.policy() {
         OnError::Fail => Ok(()),
-        OnError::Quarantine { .. } => Err(Error::unsupported("bad rows of columnar files cannot be set aside").help(
-            "give missing values a default with FeatureSpec::dense_or; leave other bad columns out with `select`",
+        OnError::Quarantine { .. } => Err(Error::unsupported("bad rows of columnar files cannot be quarantined").help(
+            "give missing values a default with FeatureSpec::dense_or; leave out other bad columns with `select`",
         )),
     }
 }
@@ -270,7 +275,7 @@ fn kind_of(name: &str, schema: &Schema, origin: &Origin) -> Result<(ColumnType, 
     let mut fields = schema.fields().iter().filter(|field| field.name() == name);
     let Some(field) = fields.next() else { return Err(no_column(name, schema, origin)) };
     if fields.next().is_some() {
-        return Err(Error::config(format!("{origin} has two columns `{name}`")).help("give them different names"));
+        return Err(Error::config(format!("{origin} has two columns named `{name}`")).help("give them different names"));
     }
     let kind = ColumnType::of(field.data_type()).map_err(|e| e.context(format!("in column `{name}` of {origin}")))?;
     Ok((kind, field.is_nullable()))

@@ -65,7 +65,7 @@ impl Layout {
             fields.push(Field::new(name, type_of(name, &spec, is_binary)?, false));
         }
         if let Some(name) = binary.iter().find(|name| fields.iter().all(|field| field.name() != *name)) {
-            return Err(Error::config(format!("`binary` names `{name}`, and there is no such column")));
+            return Err(Error::config(format!("`binary` names `{name}`, but there is no such column")));
         }
         Ok(Layout { schema: Arc::new(Schema::new(fields)) })
     }
@@ -97,12 +97,12 @@ impl Layout {
         let expected: Vec<String> =
             self.schema.fields().iter().map(|field| format!("`{}` {}", field.name(), field.data_type())).collect();
         Error::shape(format!(
-            "from row {} on the columns are {}; before, they were written as {}",
+            "the rows from row {} on have the columns {}; earlier rows were written as {}",
             n_before + 1,
             found.join(", "),
             expected.join(", ")
         ))
-        .help("a file has one schema: make all rows alike with `map`")
+        .help("give all rows the same columns with `map`: a file has one schema")
     }
 }
 
@@ -135,15 +135,15 @@ fn type_of(name: &str, spec: &FeatureSpec, is_binary: bool) -> Result<DataType> 
     match spec {
         FeatureSpec::Dense { dims, .. } => dims.iter().rev().try_fold(value, |inner, &size| {
             let size = i32::try_from(size).map_err(|_| {
-                Error::shape(format!("column `{name}` has rows of {dims:?}, an axis too long for Arrow"))
+                Error::shape(format!("column `{name}` has rows of {dims:?}, which has an axis too long for Arrow"))
             })?;
             Ok(DataType::FixedSizeList(item(inner), size))
         }),
         FeatureSpec::Ragged { .. } => Ok(DataType::List(item(value))),
-        FeatureSpec::Padded { .. } => {
-            Err(Error::unsupported(format!("column `{name}` is padded to the longest row of its batch"))
-                .help("write ragged rows: their lengths stay what they are"))
-        }
+        FeatureSpec::Padded { .. } => Err(Error::unsupported(format!(
+            "column `{name}` is padded to the longest row of its batch, so its width changes"
+        ))
+        .help("write the ragged rows, without padding")),
     }
 }
 
@@ -169,7 +169,7 @@ fn column(feature: &Feature, data_type: &DataType) -> Result<ArrayRef> {
 
 fn lists(ragged: &Ragged, leaf: &DataType) -> Result<ArrayRef> {
     let splits: Option<Vec<i32>> = ragged.row_splits().iter().map(|&split| i32::try_from(split).ok()).collect();
-    let splits = splits.ok_or_else(|| Error::shape("more than 2^31 values in the lists of one piece of rows"))?;
+    let splits = splits.ok_or_else(|| Error::shape("the lists of one piece of rows have more than 2^31 values"))?;
     let flat = values(ragged.values(), leaf)?;
     let lists = ListArray::try_new(item(flat.data_type().clone()), OffsetBuffer::new(splits.into()), flat, None);
     Ok(Arc::new(lists.map_err(refused)?))
@@ -200,7 +200,7 @@ fn strings(array: &Array, is_binary: bool) -> Result<ArrayRef> {
     let start = strings.offsets()[0];
     let offsets: Option<Vec<i32>> = strings.offsets().iter().map(|&o| i32::try_from(o - start).ok()).collect();
     let offsets: ScalarBuffer<i32> =
-        offsets.ok_or_else(|| Error::shape("more than 2 GiB of strings in one piece of rows"))?.into();
+        offsets.ok_or_else(|| Error::shape("one piece of rows has more than 2 GiB of strings"))?.into();
     let offsets = OffsetBuffer::new(offsets);
     if is_binary {
         return Ok(Arc::new(BinaryArray::try_new(offsets, bytes, None).map_err(refused)?));

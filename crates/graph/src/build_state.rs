@@ -70,7 +70,8 @@ impl Graph {
     pub fn add_regularization_loss(&self, loss: &Tensor) {
         let site = Location::caller();
         if loss.rank() != 0 {
-            let error = Error::shape(format!("a regularization loss of {}; expected a single number", loss.describe()));
+            let error =
+                Error::shape(format!("the regularization loss is {}; expected a single number", loss.describe()));
             self.record(error, site);
         } else {
             self.gather(&self.build_state().losses, loss, "a regularization loss", site);
@@ -100,7 +101,7 @@ impl Graph {
         match tensor.graph().same(self) {
             true => list.borrow_mut().push(tensor.value()),
             false => {
-                self.record(Error::config(format!("{what} of another graph is added: {}", tensor.describe())), site)
+                self.record(Error::config(format!("{what} belongs to another graph: {}", tensor.describe())), site)
             }
         }
     }
@@ -122,7 +123,7 @@ mod tests {
     fn what_is_added_is_checked() {
         let g = Graph::new();
         g.add_update(&Graph::new().constant(1.0f32));
-        assert!(g.check().unwrap_err().to_string().contains("an update of another graph"));
+        assert!(g.check().unwrap_err().to_string().contains("an update belongs to another graph"));
         let g = Graph::new();
         g.add_regularization_loss(&g.constant([1.0f32, 2.0]));
         let text = g.check().unwrap_err().to_string();
@@ -140,7 +141,7 @@ mod tests {
             let g = Graph::new();
             use_value(&g.group(&[&g.constant(1.0f32)]));
             let text = g.check().unwrap_err().to_string();
-            assert!(text.contains("which has no value: it is run for its effect"), "{text}");
+            assert!(text.contains("which has no value: it runs for its effect"), "{text}");
         }
         let g = Graph::new();
         let _ = g.group(&[&g.group(&[])]);

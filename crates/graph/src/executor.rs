@@ -130,7 +130,10 @@ pub fn missing(name: &str) -> Error {
 
 /// The error for an array that does not fit a variable.
 pub fn misfit(name: &str, given: (DType, &[usize]), held: (DType, &[usize])) -> Error {
-    Error::shape(format!("{}{:?} for variable `{name}`, which is {}{:?}", given.0, given.1, held.0, held.1))
+    Error::shape(format!(
+        "the value for variable `{name}` is {}{:?}; the variable is {}{:?}",
+        given.0, given.1, held.0, held.1
+    ))
 }
 
 /// The error for a state that another executor placed.

@@ -209,7 +209,7 @@ impl Graph {
             shape.dims().iter().enumerate().map(mint).collect()
         };
         if let Err(error) = check_shape(&shape, self.cell.body.borrow().symbols()) {
-            return self.fail(error.context(format!("placeholder `{name}`")), site);
+            return self.fail(error.context(format!("in placeholder `{name}`")), site);
         }
         self.push(Placeholder.into(), &[], [TensorSpec { dtype, shape }].into_iter().collect(), name, site)
     }
@@ -284,8 +284,11 @@ impl Graph {
         let result = match variable.variable().filter(|_| variable.graph().same(self)) {
             Some(id) => self.cell.body.borrow_mut().variables.constrain(id, constraint),
             None => {
-                let text =
-                    format!("{} for {}, which is no variable of this graph", constraint.name(), variable.describe());
+                let text = format!(
+                    "the constraint {} was given {}, which is not a variable of this graph",
+                    constraint.name(),
+                    variable.describe()
+                );
                 Err(Error::config(text))
             }
         };
@@ -367,7 +370,7 @@ impl Graph {
         }
         if let Some(stranger) = inputs.iter().find(|t| !t.graph().same(self)) {
             let error = Error::config(format!(
-                "{} of tensors from two graphs: {} belongs to another graph",
+                "{} was given tensors of two graphs: {} belongs to another graph",
                 op.name(),
                 stranger.describe()
             ));

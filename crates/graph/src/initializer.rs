@@ -123,24 +123,24 @@ impl Initializer {
             Initializer::Ones => Ok(()),
             Initializer::Constant(v) => crate::tensor::scalar(dtype, *v).map(drop),
             Initializer::Value(array) if array.dtype() != dtype || array.dims() != dims => Err(Error::shape(format!(
-                "the initial value is {}{:?}, the variable {dtype}{dims:?}",
+                "the initial value is {}{:?}, but the variable is {dtype}{dims:?}",
                 array.dtype(),
                 array.dims()
             ))),
             Initializer::Value(_) => Ok(()),
             Initializer::RandomUniform { low, high } if low > high || low.is_nan() || high.is_nan() => {
-                Err(Error::config(format!("random uniform between {low} and {high}: the range is empty")))
+                Err(Error::config(format!("the range of the random uniform initializer is empty: {low} to {high}")))
             }
             Initializer::RandomNormal { stddev, .. } | Initializer::TruncatedNormal { stddev, .. }
                 if *stddev < 0.0 || stddev.is_nan() =>
             {
-                Err(Error::config(format!("a standard deviation of {stddev}; expected 0 or more")))
+                Err(Error::config(format!("the standard deviation is {stddev}; expected 0 or more")))
             }
-            Initializer::Orthogonal { .. } if dims.len() < 2 => {
-                Err(Error::shape(format!("orthogonal needs two axes or more, the variable is {dims:?}")))
-            }
+            Initializer::Orthogonal { .. } if dims.len() < 2 => Err(Error::shape(format!(
+                "the orthogonal initializer needs two axes or more, but the variable is {dims:?}"
+            ))),
             Initializer::Identity { .. } if dims.len() != 2 => {
-                Err(Error::shape(format!("identity needs a matrix, the variable is {dims:?}")))
+                Err(Error::shape(format!("the identity initializer needs a matrix, but the variable is {dims:?}")))
             }
             _ => floats(dtype.is_float()),
         }

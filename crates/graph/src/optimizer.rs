@@ -155,7 +155,7 @@ impl Minimize {
         let trainable = body.variables().iter().filter(|(_, spec)| spec.role == Role::Model { trainable: true });
         let trainable: Vec<VarId> = trainable.map(|(id, _)| id).collect();
         if trainable.is_empty() {
-            return Err(Error::config("nothing to train: the graph has no trainable variable"));
+            return Err(Error::config("there is nothing to train: the graph has no trainable variable"));
         }
         Ok(trainable)
     }
@@ -247,7 +247,7 @@ impl Optimizer {
         let pairs: Vec<(VarId, Gradient)> =
             variables.iter().copied().zip(found).filter(|(_, gradient)| !matches!(gradient, Gradient::None)).collect();
         if pairs.is_empty() && graph.check().is_ok() {
-            let e = Error::config(format!("the loss {} depends on none of the variables", loss.describe()));
+            let e = Error::config(format!("the loss {} does not depend on any of the variables", loss.describe()));
             return graph
                 .fail(e.help("check that the variables are used and that no stop_gradient cuts them off"), site);
         }
@@ -314,7 +314,7 @@ impl Optimizer {
             return Err(Error::dtype(
                 Some(DType::F32),
                 dtype,
-                format!("variable `{name}` is {dtype}; optimizers train f32"),
+                format!("variable `{name}` is {dtype}; optimizers train only f32"),
             ));
         }
         let add = |slot: estimand_update::Slot| {
@@ -334,14 +334,14 @@ impl Optimizer {
 
 /// The variable that counts steps.
 fn counter(step: &Tensor) -> Result<VarId> {
-    step.variable()
-        .filter(|_| step.dtype() == DType::I64 && step.rank() == 0)
-        .ok_or_else(|| Error::config(format!("{} does not count steps; expected an i64 variable", step.describe())))
+    step.variable().filter(|_| step.dtype() == DType::I64 && step.rank() == 0).ok_or_else(|| {
+        Error::config(format!("the step counter is {}; expected an i64 variable of a single number", step.describe()))
+    })
 }
 
 fn ids(variables: &[Tensor]) -> Result<Vec<VarId>> {
     let id = |t: &Tensor| {
-        t.variable().ok_or_else(|| Error::config(format!("{} is trained, and is no variable", t.describe())))
+        t.variable().ok_or_else(|| Error::config(format!("cannot train {}: it is not a variable", t.describe())))
     };
     variables.iter().map(id).collect()
 }

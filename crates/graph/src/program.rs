@@ -228,7 +228,7 @@ impl Program {
 fn check(body: &Body, fetches: &[Value]) -> Result<()> {
     match fetches.iter().all(|fetch| (fetch.node.0 as usize) < body.nodes().len()) {
         true => Ok(()),
-        false => Err(Error::config("a fetch does not belong to this graph")),
+        false => Err(Error::config("one of the fetched tensors does not belong to this graph")),
     }
 }
 

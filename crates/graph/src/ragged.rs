@@ -95,7 +95,7 @@ impl Graph {
             CrossKey::Ragged(_) => None,
         }));
         if keys.len() < 2 {
-            let error = Error::config(format!("a cross of {} keys, expected at least 2", keys.len()));
+            let error = Error::config(format!("the cross has {} keys; expected at least 2", keys.len()));
             let poison = self.fail(error, site);
             return RaggedTensor { values: poison.clone(), row_splits: poison };
         }
@@ -186,7 +186,7 @@ impl RaggedTensor {
         let values: Vec<&Tensor> = parts.iter().map(|p| &p.values).collect();
         let Some(first) = values.first() else {
             let graph = Graph::new();
-            let poison = graph.fail(Error::config("a concatenation of no ragged tensors"), site);
+            let poison = graph.fail(Error::config("concat was given no ragged tensors; expected at least one"), site);
             return RaggedTensor { values: poison.clone(), row_splits: poison };
         };
         let inputs: Vec<&Tensor> = values.iter().copied().chain(parts.iter().map(|p| &p.row_splits)).collect();

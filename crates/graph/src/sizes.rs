@@ -118,7 +118,7 @@ impl SizePlan {
         if feeds.len() != program.feeds().len() {
             let names: Vec<String> = program.feeds().iter().map(|v| format!("`{}`", body.node(v.node).name)).collect();
             return Err(Error::config(format!(
-                "{} values for {} placeholders: {}",
+                "{} values were fed for {} placeholders; expected one for each of {}",
                 feeds.len(),
                 names.len(),
                 names.join(", ")
@@ -167,7 +167,7 @@ impl SizePlan {
             None => error,
             Some(value) => {
                 let node = body.node(value.node);
-                error.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site)
+                error.context(format!("in {} `{}`", node.op.name(), node.name)).at(node.site)
             }
         }
     }
@@ -186,7 +186,7 @@ fn batch(program: &Program, feeds: &[Array]) -> Result<Option<usize>> {
                 None => batch = Some((fed, rows)),
                 Some((first, n)) if n != rows => {
                     return Err(Error::shape(format!(
-                        "placeholder `{}` was fed {n} rows and `{}` {rows}: a batch has one number of rows",
+                        "placeholder `{}` was fed {n} rows, but `{}` was fed {rows}; expected the same number of rows",
                         body.node(first.node).name,
                         body.node(fed.node).name,
                     )));
@@ -206,7 +206,7 @@ fn number(body: &Body, value: Value, array: &Array) -> Result<usize> {
     };
     usize::try_from(n).map_err(|_| {
         let node = body.node(value.node);
-        Error::shape(format!("`{}` computes a size of {n}", node.name)).at(node.site)
+        Error::shape(format!("`{}` computes the size {n}; expected 0 or more", node.name)).at(node.site)
     })
 }
 
@@ -236,7 +236,7 @@ fn unexpected(body: &Body, fed: Value, array: &Array, error: impl FnOnce(String)
 /// Returns the value of one size.
 pub fn resolve_dim(dim: Dim, sizes: &Sizes) -> Result<usize> {
     sizes.get(dim).ok_or_else(|| {
-        Error::shape(format!("the size `{dim}` is unknown in this run"))
+        Error::shape(format!("the size `{dim}` is not known in this run"))
             .help("feed the placeholder that the size comes from")
     })
 }
@@ -283,8 +283,8 @@ mod tests {
         let sum = &x + &y;
         let vectors = &width + &same;
         for (error, text) in [
-            (bind(&sum, &[array(&[3, 2])]), "1 values for 2 placeholders: `x`, `y`"),
-            (bind(&sum, &[array(&[3, 2]), array(&[4, 2])]), "`x` was fed 3 rows and `y` 4"),
+            (bind(&sum, &[array(&[3, 2])]), "1 values were fed for 2 placeholders; expected one for each of `x`, `y`"),
+            (bind(&sum, &[array(&[3, 2]), array(&[4, 2])]), "`x` was fed 3 rows, but `y` was fed 4"),
             (bind(&sum, &[array(&[3, 2]), array(&[3, 1])]), "`y` was fed f32[3, 1], expected f32[batch, 2]"),
             (bind(&sum, &[array(&[3, 2]), array(&[3])]), "`y` was fed f32[3], expected f32[batch, 2]"),
             (bind(&x, &[Array::zeros(DType::I64, [3, 2]).unwrap()]), "`x` was fed i64[3, 2], expected f32[batch, 2]"),
@@ -293,6 +293,6 @@ mod tests {
             let error = error.unwrap_err();
             assert!(error.to_string().contains(text), "{error} should contain {text}");
         }
-        assert!(resolve(x.shape(), &Sizes::default()).unwrap_err().to_string().contains("`batch` is unknown"));
+        assert!(resolve(x.shape(), &Sizes::default()).unwrap_err().to_string().contains("`batch` is not known"));
     }
 }

@@ -326,7 +326,7 @@ impl SymbolDef {
             SymbolDef::Broadcast(..) if a == b || b == 1 => a,
             SymbolDef::Broadcast(..) if a == 1 => b,
             SymbolDef::Broadcast(x, y) => {
-                return Err(Error::shape(format!("sizes {a} and {b} (axes {x} and {y}) cannot be broadcast")));
+                return Err(Error::shape(format!("the sizes {a} and {b} (axes {x} and {y}) cannot be broadcast")));
             }
         })
     }

@@ -69,7 +69,7 @@ impl Tensor {
             Some(Dim::Known(n)) => *n,
             Some(Dim::Sym(_)) => {
                 let error = Error::shape(format!("axis {axis} of {} is known only at run time", self.describe()));
-                self.graph.record(error.help("use tensor.size(axis) for a tensor that holds it"), site);
+                self.graph.record(error.help("use tensor.size(axis), which gives the size as a tensor"), site);
                 1
             }
             None => {
@@ -97,7 +97,7 @@ impl Tensor {
     /// The error of using a tensor without a value.
     pub(crate) fn no_value(&self, user: &str) -> Error {
         let name = self.graph().body().node(self.value.node).name.clone();
-        Error::config(format!("{user} of `{name}`, which has no value: it is run for its effect"))
+        Error::config(format!("{user} uses `{name}`, which has no value: it runs for its effect"))
             .help("fetch it, or put it into a group")
     }
 
@@ -122,8 +122,9 @@ impl Tensor {
         match self.variable() {
             Some(id) => self.graph.node(Assign(id), &[value], site),
             None if self.is_poisoned() => self.clone(),
-            None => self
-                .record(Error::config(format!("{} is assigned to, but it is not a variable", self.describe())), site),
+            None => {
+                self.record(Error::config(format!("cannot assign to {}: it is not a variable", self.describe())), site)
+            }
         }
     }
 

@@ -61,7 +61,7 @@ pub struct Variables {
 
 impl Variables {
     pub(crate) fn add(&mut self, spec: VarSpec) -> Result<VarId> {
-        let place = |e: Error| e.context(format!("variable `{}`", spec.name));
+        let place = |e: Error| e.context(format!("in variable `{}`", spec.name));
         element_count(&spec.dims).map_err(place)?;
         if spec.name.is_empty() {
             return Err(Error::config("a variable needs a name"));
@@ -70,7 +70,7 @@ impl Variables {
         if let Some(first) = self.by_name.get(&spec.name) {
             let first = self.spec(*first).site;
             return Err(Error::config(format!(
-                "variable `{}` exists already; it was made at {}:{}",
+                "variable `{}` already exists; it was created at {}:{}",
                 spec.name,
                 first.file(),
                 first.line()
@@ -86,9 +86,13 @@ impl Variables {
     /// Sets the constraint that holds after every update of a variable.
     pub(crate) fn constrain(&mut self, id: VarId, constraint: Arc<dyn Constraint>) -> Result<()> {
         let spec = &mut self.specs[id.0 as usize];
-        let place = |e: Error| e.context(format!("variable `{}`", spec.name));
+        let place = |e: Error| e.context(format!("in variable `{}`", spec.name));
         if spec.dtype != DType::F32 {
-            let text = format!("{} for {}; optimizers train f32", constraint.name(), spec.dtype);
+            let text = format!(
+                "the constraint {} was given a variable of {}; constraints need f32",
+                constraint.name(),
+                spec.dtype
+            );
             return Err(place(Error::dtype(Some(DType::F32), spec.dtype, text)));
         }
         let refusal = |text: String| place(Error::config(format!("{}: {text}", constraint.name())));

@@ -14,7 +14,9 @@ fn shares(combiner: Combiner, index: &Wide, splits: &Wide, weights: Option<&Wide
         .map(|ends| {
             let row = usize::try_from(ends[0]).ok().zip(usize::try_from(ends[1]).ok());
             let row = row.map(|(from, to)| from..to).filter(|r| r.start <= r.end && r.end <= index.len());
-            let row = row.ok_or_else(|| Error::index(format!("invalid row_splits: {} to {}", ends[0], ends[1])))?;
+            let row = row.ok_or_else(|| {
+                Error::index(format!("invalid row_splits: a row goes from {} to {}", ends[0], ends[1]))
+            })?;
             let weight = |n: usize| weights.map_or(1.0, |w| w[n]);
             let divisor = match combiner {
                 Combiner::Sum => 1.0,
@@ -23,7 +25,8 @@ fn shares(combiner: Combiner, index: &Wide, splits: &Wide, weights: Option<&Wide
             };
             let share = |n: usize| {
                 let at = usize::try_from(index[n]);
-                let at = at.map_err(|_| Error::index(format!("lookup {n} reads row {}", index[n])))?;
+                let at =
+                    at.map_err(|_| Error::index(format!("lookup {n} reads row {}; expected 0 or more", index[n])))?;
                 Ok((at, if divisor == 0.0 { 0.0 } else { weight(n) / divisor }))
             };
             row.map(share).collect()

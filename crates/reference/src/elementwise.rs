@@ -174,7 +174,7 @@ fn int_binary(op: Binary, a: i64, b: i64) -> Result<i64> {
         Binary::Minimum => a.min(b),
         Binary::SquaredDifference => a.wrapping_sub(b).wrapping_mul(a.wrapping_sub(b)),
         Binary::FloorDiv | Binary::FloorMod if b == 0 => {
-            return Err(Error::config(format!("integer division of {a} by zero")));
+            return Err(Error::config(format!("the integer {a} is divided by zero")));
         }
         Binary::FloorDiv | Binary::FloorMod => {
             let (quotient, rest) = (a.wrapping_div(b), a.wrapping_rem(b));

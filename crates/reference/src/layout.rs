@@ -59,7 +59,7 @@ fn check_slice(dims: &[usize], begin: &[usize], strides: &[i64], size: &[usize])
         let last = begin[axis] as i128 + i128::from(strides[axis]) * (size[axis] as i128 - 1);
         if size[axis] > 0 && (begin[axis] >= n || !(0..n as i128).contains(&last)) {
             return Err(Error::index(format!(
-                "a slice of {} elements from {} by {} of axis {axis}, which has size {n}",
+                "the slice of {} elements from {} with stride {} is outside axis {axis}, which has size {n}",
                 size[axis], begin[axis], strides[axis]
             )));
         }

@@ -10,7 +10,7 @@ pub(super) fn matmul(x: &Wide, y: &Wide, transpose_x: bool, transpose_y: bool, d
     let (a, b) = (Stack::new(x, transpose_x)?, Stack::new(y, transpose_y)?);
     if a.columns != b.rows {
         return Err(Error::shape(format!(
-            "{:?} times {:?}: the inner sizes {} and {} differ",
+            "cannot multiply {:?} by {:?}: the inner sizes {} and {} differ",
             x.dims(),
             y.dims(),
             a.columns,

@@ -35,7 +35,10 @@ pub(super) fn reduce(kind: Reduction, x: &Wide, axes: AxisSet, dims: &[usize]) -
             };
             if kind == Reduction::Mean {
                 if n == 0 && !result.is_empty() {
-                    return Err(Error::shape(format!("the mean of no integers: {:?} is empty", x.dims())));
+                    return Err(Error::shape(format!(
+                        "the mean of no integers is not defined: {:?} is empty",
+                        x.dims()
+                    )));
                 }
                 result.iter_mut().for_each(|v| *v /= n as i64);
             }
@@ -142,7 +145,7 @@ impl Scan {
 pub(super) fn top_k(x: &Wide, k: usize) -> Result<[Wide; 2]> {
     let last = x.dims.len() - 1;
     if k > x.dims[last] {
-        return Err(Error::shape(format!("top_k: k = {k} but the last axis has {} elements", x.dims[last])));
+        return Err(Error::shape(format!("top_k was given k = {k}, but the last axis has {} elements", x.dims[last])));
     }
     let mut dims = x.dims.clone();
     dims[last] = k;

@@ -66,7 +66,7 @@ pub(super) fn resize_grad(r: &Resize, dy: &Wide, dims: &[usize]) -> Result<Wide>
     let gradient = dy.as_floats()?;
     let mut dx = vec![0.0; count(dims)];
     if dx.is_empty() && !gradient.is_empty() {
-        return Err(Error::shape(format!("a gradient of {:?} for an image without pixels, {dims:?}", dy.dims())));
+        return Err(Error::shape(format!("the gradient is {:?}, but the image has no pixels: {dims:?}", dy.dims())));
     }
     each(r, dims, |from, to, weight| dx[from] += weight * gradient[to]);
     Ok(Wide::floats(dy.dtype, dims, dx))

@@ -135,7 +135,7 @@ impl Wide {
     pub fn reshape(&self, dims: &[usize]) -> Result<Wide> {
         if count(dims) != self.len() {
             return Err(Error::shape(format!(
-                "cannot reshape {:?} to {dims:?}: {} elements are not {}",
+                "cannot reshape {:?} to {dims:?}: the first has {} elements, the second {}",
                 self.dims(),
                 self.len(),
                 count(dims)

@@ -13,9 +13,9 @@ type Tap = (usize, usize, usize);
 
 /// The number of positions, and all taps inside the image, by position.
 fn taps(size: usize, window: usize, stride: usize, dilation: usize, padding: Padding) -> Result<(usize, Vec<Tap>)> {
-    let (positions, before, _) = padding
-        .place(size, window, stride, dilation)
-        .ok_or_else(|| Error::shape(format!("a window of {window} taps, {dilation} apart, overflows")))?;
+    let (positions, before, _) = padding.place(size, window, stride, dilation).ok_or_else(|| {
+        Error::shape(format!("the window of {window} elements with dilation {dilation} is too large"))
+    })?;
     let inside = move |position: usize, tap: usize| {
         let pixel = (position * stride + tap * dilation).checked_sub(before)?;
         (pixel < size).then_some((position, tap, pixel))
@@ -42,7 +42,10 @@ impl Geometry {
     fn new(w: &Window, image: &[usize], filter: &[usize], depthwise: bool) -> Result<Geometry> {
         let (image, filter) = (four(image)?, four(filter)?);
         if image[3] != filter[2] {
-            return Err(Error::shape(format!("the image has {} channels, the filter expects {}", image[3], filter[2])));
+            return Err(Error::shape(format!(
+                "the image has {} channels, but the filter expects {}",
+                image[3], filter[2]
+            )));
         }
         let (height, rows) = taps(image[1], filter[0], w.strides.0, w.dilations.0, w.padding)?;
         let (width, columns) = taps(image[2], filter[1], w.strides.1, w.dilations.1, w.padding)?;

@@ -68,7 +68,10 @@ impl Array {
         let data = match dtype {
             DType::Str => Data::Strings(Arc::new((0..len).map(|_| b"").collect())),
             _ => Data::Plain(Arc::new(Buffer::zeroed(len * dtype.size()).ok_or_else(|| {
-                Error::shape(format!("no memory for an array of {dtype}{dims:?}, {} bytes", len * dtype.size()))
+                Error::shape(format!(
+                    "there is not enough memory for an array of {dtype}{dims:?}, which needs {} bytes",
+                    len * dtype.size()
+                ))
             })?)),
         };
         Ok(Array { dtype, dims: dims.into(), start: 0, len, data })
@@ -80,7 +83,7 @@ impl Array {
         let expected = array.len * dtype.size();
         if dtype == DType::Str || bytes.len() != expected {
             return Err(Error::shape(format!(
-                "{} bytes for {dtype} {:?}, expected {expected}",
+                "{} bytes were given for an array of {dtype}{:?}; expected {expected}",
                 bytes.len(),
                 array.dims()
             )));
@@ -282,7 +285,7 @@ impl Array {
             return Err(Error::shape("a single number has no rows"));
         };
         if range.start > range.end || range.end > n_rows {
-            return Err(Error::index(format!("rows {range:?} of an array with {n_rows} rows")));
+            return Err(Error::index(format!("the rows {range:?} are out of range for an array with {n_rows} rows")));
         }
         // Rows whose size overflows can exist only in arrays without rows.
         let width = checked_len(&self.dims[1..]).unwrap_or(0);
@@ -315,7 +318,7 @@ impl Array {
             DType::I64 => Ok(self.as_slice::<i64>()?.iter().map(|&v| v as f64).collect()),
             DType::U8 => Ok(self.as_slice::<u8>()?.iter().map(|&v| v.into()).collect()),
             DType::Bool => Ok(self.as_slice::<bool>()?.iter().map(|&v| f64::from(u8::from(v))).collect()),
-            DType::Str => Err(Error::dtype(None, DType::Str, "strings are not numbers")),
+            DType::Str => Err(Error::dtype(None, DType::Str, "the array holds strings, not numbers")),
         }
     }
 }
@@ -323,7 +326,7 @@ impl Array {
 fn expect_count(dims: &[usize], given: usize) -> Result<usize> {
     let len = element_count(dims)?;
     if len != given {
-        return Err(Error::shape(format!("{given} elements for an array of {dims:?}, expected {len}")));
+        return Err(Error::shape(format!("{given} elements were given for an array of {dims:?}; expected {len}")));
     }
     Ok(len)
 }
@@ -472,9 +475,15 @@ mod tests {
     #[test]
     fn bad_input_is_named() {
         for (error, text) in [
-            (Array::from_vec([2, 2], vec![1u8]).unwrap_err(), "1 elements for an array of [2, 2], expected 4"),
+            (
+                Array::from_vec([2, 2], vec![1u8]).unwrap_err(),
+                "1 elements were given for an array of [2, 2]; expected 4",
+            ),
             (Array::zeros(DType::F32, [usize::MAX, 2]).unwrap_err(), "does not fit into the address space"),
-            (Array::zeros(DType::F32, [1 << 50]).unwrap_err(), "no memory for an array of f32[1125899906842624]"),
+            (
+                Array::zeros(DType::F32, [1 << 50]).unwrap_err(),
+                "not enough memory for an array of f32[1125899906842624]",
+            ),
             (Array::zeros(DType::F32, [1; 9]).unwrap_err(), "at most 8"),
             (Array::from(1i32).as_slice::<f32>().map(drop).unwrap_err(), "holds i32, not f32"),
             (Array::from(1i32).rows(0..1).unwrap_err(), "no rows"),

@@ -172,7 +172,7 @@ fn agree(n_rows: &mut Option<usize>, what: &str, name: &str, feature: &Feature) 
         return Err(Error::shape(format!("{what} `{name}` is a single number; a batch needs an axis of rows")));
     };
     match *n_rows {
-        Some(n) if n != rows => Err(Error::shape(format!("{what} `{name}` has {rows} rows, the batch has {n}"))),
+        Some(n) if n != rows => Err(Error::shape(format!("{what} `{name}` has {rows} rows, but the batch has {n}"))),
         _ => {
             *n_rows = Some(rows);
             Ok(())
@@ -252,7 +252,7 @@ mod tests {
     fn rows_must_agree() {
         let b = Batch::new().with_feature("age", Array::from([1.0f32, 2.0])).unwrap();
         let e = b.clone().with_label("y", Array::from([1i64])).unwrap_err();
-        assert!(e.to_string().contains("label `y` has 1 rows, the batch has 2"));
+        assert!(e.to_string().contains("label `y` has 1 rows, but the batch has 2"));
         assert!(b.feature("agee").unwrap_err().to_string().contains("did you mean `age`?"));
         assert!(Batch::new().with_feature("x", Array::from(1i32)).is_err());
     }

@@ -50,7 +50,7 @@ impl Collective for OneProcess {
     fn broadcast(&self, root: usize, _bytes: &mut Vec<u8>) -> Result<()> {
         match root {
             0 => Ok(()),
-            _ => Err(crate::Error::config(format!("broadcast from worker {root} in a job of one worker"))),
+            _ => Err(crate::Error::config(format!("cannot broadcast from worker {root}: the job has only worker 0"))),
         }
     }
 

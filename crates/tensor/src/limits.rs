@@ -79,9 +79,7 @@ impl Limits {
 
     /// The help text on how to raise a limit.
     pub fn remedy(field: &str) -> String {
-        format!(
-            "if you trust the file, read it with `Limits {{ {field}: .., ..Limits::default() }}` and a larger number"
-        )
+        format!("if you trust the file, raise the limit: `Limits {{ {field}: .., ..Limits::default() }}`")
     }
 
     /// Refuses to unpack `packed` bytes to `unpacked` bytes if [`ratio`](Limits::ratio) does not
@@ -91,7 +89,7 @@ impl Limits {
             return Ok(());
         }
         let times = unpacked / packed.max(1);
-        let found = format!("{packed} packed bytes become {unpacked} or more, {times} times as many");
+        let found = format!("{packed} packed bytes unpack to {unpacked} bytes or more, {times} times as many");
         Err(Limits::exceeded("ratio", self.ratio, found))
     }
 
@@ -100,7 +98,7 @@ impl Limits {
         if bytes <= self.unpacked_bytes {
             return Ok(());
         }
-        Err(Limits::exceeded("unpacked_bytes", self.unpacked_bytes, format!("{what} of {bytes} bytes")))
+        Err(Limits::exceeded("unpacked_bytes", self.unpacked_bytes, format!("{what} unpack to {bytes} bytes")))
     }
 
     /// Refuses a list longer than [`entries`](Limits::entries).
@@ -108,7 +106,7 @@ impl Limits {
         if n <= self.entries {
             return Ok(());
         }
-        Err(Limits::exceeded("entries", self.entries as u64, format!("{n} {what}")))
+        Err(Limits::exceeded("entries", self.entries as u64, format!("there are {n} {what}")))
     }
 
     /// Reads a text file of at most [`text_bytes`](Limits::text_bytes).
@@ -155,7 +153,11 @@ mod tests {
         assert!(limits.check_ratio(1000, 0).is_ok());
         assert!(limits.check_ratio(2000, 200).is_ok());
         let error = limits.check_ratio(2001, 200).unwrap_err().to_string();
-        assert!(error.starts_with("200 packed bytes become 2001 or more, 10 times as many; the limit is 10 (`ratio`)"));
+        assert!(
+            error.starts_with(
+                "200 packed bytes unpack to 2001 bytes or more, 10 times as many; the limit is 10 (`ratio`)"
+            )
+        );
         assert!(error.contains("help: if you trust the file") && error.contains("Limits { ratio: .."), "{error}");
         assert!(limits.check_ratio(1001, 0).is_err());
         assert!(Limits { ratio: u64::MAX, ..limits }.check_ratio(u64::MAX, 2).is_ok());

@@ -42,7 +42,10 @@ impl Ragged {
     /// The values of one row; shares the buffer.
     pub fn row(&self, i: usize) -> Result<Array> {
         if i >= self.n_rows() {
-            return Err(Error::index(format!("row {i} of a ragged array with {} rows", self.n_rows())));
+            return Err(Error::index(format!(
+                "row {i} is out of range for a ragged array with {} rows",
+                self.n_rows()
+            )));
         }
         self.values.rows(self.row_splits[i] as usize..self.row_splits[i + 1] as usize)
     }

@@ -55,7 +55,7 @@ fn sixty_joins_of_a_tensor_with_itself() {
             let error = read_graph_def(&def, &[("x", Shape::from(sizes))], &["y59"]).unwrap_err().to_string();
             // 2^29 is the first size above 2^28.
             assert!(error.contains("node `y28` (ConcatV2)"), "{error}");
-            assert!(error.contains("536870912 elements for each row of a batch, the limit is 268435456"), "{error}");
+            assert!(error.contains("536870912 elements for each row of a batch; the limit is 268435456"), "{error}");
             assert!(error.contains("ReadLimits::default().elements("), "{error}");
             // Without the limit it is read, and refused when it runs.
             let limits = ReadLimits::default().elements(usize::MAX);
@@ -88,16 +88,16 @@ fn a_few_joins_are_read_and_run() {
 fn too_many_nodes_and_functions() {
     let many = graph((0..100).map(|i| NodeDef::new(format!("n{i}"), "NoOp")).collect());
     let error = read_graph_def_within(&many, &[], &["n0"], &ReadLimits::default().nodes(99)).unwrap_err().to_string();
-    assert!(error.contains("100 nodes, the limit is 99") && error.contains(".nodes("), "{error}");
+    assert!(error.contains("100 nodes; the limit is 99") && error.contains(".nodes("), "{error}");
     let function = FunctionDef { node_def: vec![NodeDef::default(); 10], ..Default::default() };
     let library = FunctionDefLibrary { function: vec![function; 20], ..Default::default() };
     let with_functions = GraphDef { library: Some(library), ..Default::default() };
     let bytes = with_functions.encode_to_vec();
     let error = ReadLimits::default().functions(19).decode_graph_def(&bytes).unwrap_err().to_string();
-    assert!(error.contains("20 functions, the limit is 19"), "{error}");
+    assert!(error.contains("20 functions; the limit is 19"), "{error}");
     // Nodes inside of functions count.
     let error = ReadLimits::default().nodes(199).decode_graph_def(&bytes).unwrap_err().to_string();
-    assert!(error.contains("200 nodes, the limit is 199"), "{error}");
+    assert!(error.contains("200 nodes; the limit is 199"), "{error}");
     assert_eq!(ReadLimits::default().nodes(200).functions(20).decode_graph_def(&bytes).unwrap(), with_functions);
 }
 
@@ -108,7 +108,7 @@ fn lists_of_empty_values() {
     let bytes = graph(vec![NodeDef::new("n", "NoOp").attr("list", list)]).encode_to_vec();
     let error = ReadLimits::default().attribute_values(5000).decode_graph_def(&bytes).unwrap_err().to_string();
     // The attribute itself, and what is in its list.
-    assert!(error.contains("5001 values of attributes, the limit is 5000"), "{error}");
+    assert!(error.contains("5001 values of attributes; the limit is 5000"), "{error}");
     assert!(ReadLimits::default().attribute_values(5001).decode_graph_def(&bytes).is_ok());
 }
 
@@ -150,7 +150,7 @@ fn constants_that_repeat() {
     let sum = nodes.iter().fold(NodeDef::new("sum", "AddN"), |sum, c| sum.input(c.name.as_str()));
     nodes.push(sum.attr("N", 100i64).attr("T", DataType::Float));
     let error = read_graph_def(&graph(nodes), &[], &["sum"]).unwrap_err().to_string();
-    assert!(error.contains("bytes of repeated constants, the limit is 1073741824"), "{error}");
+    assert!(error.contains("bytes of repeated constants; the limit is 1073741824"), "{error}");
 }
 
 #[test]
@@ -163,9 +163,9 @@ fn a_saved_model_is_checked_before_it_is_decoded() {
     std::fs::write(folder.join("saved_model.pb"), &bytes).unwrap();
     let open = |limits: ReadLimits| SavedModel::open_within(&folder, limits).map(drop).unwrap_err().to_string();
     let error = open(ReadLimits::default().nodes(49));
-    assert!(error.contains("50 nodes, the limit is 49") && error.contains("saved_model.pb"), "{error}");
+    assert!(error.contains("50 nodes; the limit is 49") && error.contains("saved_model.pb"), "{error}");
     let error = open(ReadLimits::default().file_bytes(10));
-    assert!(error.contains(&format!("{} bytes in the file, the limit is 10", bytes.len())), "{error}");
+    assert!(error.contains(&format!("{} bytes in the file; the limit is 10", bytes.len())), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -186,5 +186,5 @@ fn constants_that_are_computed_again_and_again() {
     }
     let error = read_graph_def_within(&graph(nodes), &[], &["t150"], &ReadLimits::default().evaluated_nodes(100));
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("nodes computed while reading, the limit is 100"), "{error}");
+    assert!(error.contains("nodes to compute while reading; the limit is 100"), "{error}");
 }

@@ -183,7 +183,7 @@ fn what_is_missing_or_damaged_is_named() {
     expect(&copy.error(), &["colours.txt", "InitializeTableFromTextFileV2", "signature `predict`"]);
     let copy = Copy::of("saved_model_deep", "damaged");
     fs::write(copy.0.join("assets/colours.txt"), "red\n").unwrap();
-    expect(&copy.error(), &["colours.txt", "first 3 lines, but the file has 1"]);
+    expect(&copy.error(), &["colours.txt", "is 3 lines, but the file has 1"]);
     let copy = Copy::of("saved_model_deep", "damaged");
     fs::remove_file(copy.0.join("variables/variables.index")).unwrap();
     expect(&copy.error(), &["variables.index", "VarHandleOp"]);
@@ -199,7 +199,7 @@ fn what_is_missing_or_damaged_is_named() {
         expect(&copy.error(), &["saved_model.pb"]);
     }
     fs::remove_file(&path).unwrap();
-    expect(&copy.error(), &["cannot read", "saved_model.pb", "a SavedModel is a folder"]);
+    expect(&copy.error(), &["cannot read", "saved_model.pb", "give the folder of a SavedModel"]);
 }
 
 /// A change to a graph, and what the error must say.
@@ -227,7 +227,7 @@ fn graphs_that_make_no_sense_are_named() {
         (|g| first(g, "Relu").input[0] = "nowhere".into(), &["no node `nowhere`", "input of node `dnn/hiddenlayer_0"]),
         (|g| first(g, "Relu").input[0] = "dnn/logits/kernal".into(), &["did you mean `dnn/logits/kernel`?"]),
         (|g| first(g, "Relu").input[0].push_str(":7"), &["output 7 of `dnn/hiddenlayer_0/BiasAdd`", "which has 1"]),
-        (|g| first(g, "Relu").input[0].push_str(":x"), &["names no output of a node"]),
+        (|g| first(g, "Relu").input[0].push_str(":x"), &["is not the name of a node's output"]),
         (
             |g| {
                 let name = first(g, "Relu").name.clone();
@@ -235,8 +235,8 @@ fn graphs_that_make_no_sense_are_named() {
             },
             &["the graph has a cycle: dnn/hiddenlayer_0/"],
         ),
-        (|g| first(g, "BiasAdd").input.clear(), &["0 inputs, expected more than 0", "(BiasAdd)"]),
-        (|g| first(g, "BiasAdd").input.truncate(1), &["1 inputs, expected more than 1", "(BiasAdd)"]),
+        (|g| first(g, "BiasAdd").input.clear(), &["the node has 0 inputs; expected more than 0", "(BiasAdd)"]),
+        (|g| first(g, "BiasAdd").input.truncate(1), &["the node has 1 inputs; expected more than 1", "(BiasAdd)"]),
         (
             |g| drop(first(g, "ParseExampleV2").attr.insert("Tdense".into(), 3i64.into())),
             &["attribute `Tdense` is not a list", "(ParseExampleV2)"],
@@ -248,13 +248,13 @@ fn graphs_that_make_no_sense_are_named() {
         ),
         (
             |g| all(g, "VarHandleOp", |n| drop(n.attr.insert("dtype".into(), DataType::Int32.into()))),
-            &["in the checkpoint, and i32"],
+            &["in the checkpoint, but i32"],
         ),
         (
             |g| all(g, "VarHandleOp", |n| drop(n.attr.insert("shape".into(), TensorShapeProto::of([1, 2, 3]).into()))),
-            &["in the checkpoint, and f32[1, 2, 3] in the graph"],
+            &["in the checkpoint, but f32[1, 2, 3] in the graph"],
         ),
-        (|g| g.node.retain(|n| !n.op.starts_with("InitializeTable")), &["nothing fills the table"]),
+        (|g| g.node.retain(|n| !n.op.starts_with("InitializeTable")), &["the graph has no node that fills the table"]),
         (|g| g.node.push(g.node[0].clone()), &["two nodes named"]),
         (
             |g| {
@@ -300,7 +300,7 @@ fn open_shapes_are_asked_for() {
     assert_eq!(read.outputs["y"].shape(), &Shape::from([Dim::BATCH]));
     let error = |result: Result<_, Error>| result.err().map(|e: Error| e.to_string()).unwrap_or_default();
     let unfed = read_graph_def(&graph, &[], &["y"]).map(drop);
-    expect(&error(unfed), &["needed, and is none of the signature's inputs", "node `x` (Placeholder)"]);
+    expect(&error(unfed), &["needed, but it is not an input of the signature", "node `x` (Placeholder)"]);
     let absent = read_graph_def(&graph, &[], &["z"]).map(drop);
     expect(&error(absent), &["no node `z`"]);
 }

@@ -109,7 +109,7 @@ fn string(tokens: &mut Tokens<'_>) -> Result<String, TextError> {
         bytes.extend(more);
         tokens.next()?;
     }
-    String::from_utf8(bytes).map_err(|_| tokens.error("a path that is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| tokens.error("a path is not UTF-8"))
 }
 
 fn number(tokens: &mut Tokens<'_>) -> Result<f64, TextError> {
@@ -159,8 +159,8 @@ mod tests {
             ("\n\nmodel_checkpoint_path \"x\"", "line 3: expected `:` after `model_checkpoint_path`"),
             ("path: \"x\"", "line 1: unknown field `path`"),
             ("model_checkpoint_path: 7", "line 1: expected a string in quotes"),
-            ("model_checkpoint_path: \"x", "line 1: a string without its closing quote"),
-            ("model_checkpoint_path: \"\\377\"", "line 1: a path that is not UTF-8"),
+            ("model_checkpoint_path: \"x", "line 1: a string has no closing quote"),
+            ("model_checkpoint_path: \"\\377\"", "line 1: a path is not UTF-8"),
             ("all_model_checkpoint_paths: [\"x\"", "line 1: expected `,` or `]` in a list"),
             ("last_preserved_timestamp: soon", "line 1: `soon` is not a number"),
             (": 1", "line 1: expected a field name, found `:`"),

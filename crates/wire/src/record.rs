@@ -115,13 +115,13 @@ pub fn frame_len(bytes: &[u8]) -> Result<Option<u64>, String> {
         return Err("the checksum of its length is wrong".to_string());
     }
     let frame = u64::from_le_bytes(*length).checked_add((HEADER_LEN + FOOTER_LEN) as u64);
-    frame.map(Some).ok_or_else(|| "its length cannot be counted".to_string())
+    frame.map(Some).ok_or_else(|| "its length is too large".to_string())
 }
 
 /// Returns the payload of a whole record. `frame` has the length that [`frame_len`] returned.
 pub fn payload(frame: &[u8]) -> Result<&[u8], String> {
     let payload = frame.get(HEADER_LEN..).and_then(|rest| rest.split_last_chunk::<FOOTER_LEN>());
-    let (payload, footer) = payload.ok_or_else(|| format!("{} bytes are no record", frame.len()))?;
+    let (payload, footer) = payload.ok_or_else(|| format!("{} bytes are not a record", frame.len()))?;
     if stored_crc(footer) != masked_crc32c(payload) {
         return Err(format!("the checksum of its {} bytes is wrong", payload.len()));
     }

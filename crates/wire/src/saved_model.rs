@@ -36,7 +36,7 @@ impl SavedModel {
         self.meta_graphs.iter().find(|graph| sorted(graph.tags()) == wanted).ok_or_else(|| {
             let available: Vec<_> = self.meta_graphs.iter().map(|graph| graph.tags().collect::<Vec<_>>()).collect();
             Error::config(format!("the saved model has no graph with the tags {tags:?}"))
-                .help(format!("its graphs are tagged {available:?}"))
+                .help(format!("use one of the tags that its graphs have: {available:?}"))
         })
     }
 }

@@ -48,14 +48,17 @@ impl TensorProto {
             return Err(Error::shape(format!("the values of a {dtype} constant are in the field of another type")));
         }
         if given > n {
-            return Err(Error::shape(format!("{given} values for a {dtype} constant of {dims:?}, expected {n}")));
+            return Err(Error::shape(format!(
+                "a {dtype} constant of {dims:?} has {given} values; expected at most {n}"
+            )));
         }
         if given < n {
             let last = self.string_val.last().map_or(0, Vec::len);
             let bytes = (n - given).saturating_mul(dtype.size().max(8 + last));
             if bytes > REPETITION_LIMIT {
                 return Err(Error::shape(format!(
-                    "a {dtype} constant of {dims:?} has {given} values to be repeated into {bytes} bytes, the limit is {REPETITION_LIMIT}"
+                    "a {dtype} constant of {dims:?} repeats its values to {bytes} bytes; \
+                     the limit is {REPETITION_LIMIT}"
                 )));
             }
         }
@@ -106,7 +109,7 @@ impl TensorProto {
         let expected = n.saturating_mul(dtype.size());
         if content.len() != expected {
             let given = content.len();
-            return Err(Error::shape(format!("{given} bytes for a {dtype} constant of {dims:?}, expected {expected}")));
+            return Err(Error::shape(format!("a {dtype} constant of {dims:?} has {given} bytes; expected {expected}")));
         }
         Array::from_bytes(dtype, dims, content)
     }

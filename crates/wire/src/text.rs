@@ -101,7 +101,8 @@ impl<'a> Tokens<'a> {
             match byte {
                 b'\n' => break,
                 b'\\' => {
-                    let (byte, used) = unescape(&bytes[i..]).ok_or_else(|| self.error("unknown escape in a string"))?;
+                    let (byte, used) =
+                        unescape(&bytes[i..]).ok_or_else(|| self.error("a string has an unknown escape"))?;
                     value.push(byte);
                     i += used;
                 }
@@ -112,7 +113,7 @@ impl<'a> Tokens<'a> {
                 _ => value.push(byte),
             }
         }
-        Err(self.error("a string without its closing quote"))
+        Err(self.error("a string has no closing quote"))
     }
 }
 

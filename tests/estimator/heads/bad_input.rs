@@ -122,23 +122,23 @@ fn labels_that_are_fed() {
     says(evaluate(MultiClassHead::new(3), &classes([0, 3, 1]), 3), &["label 3 in row 1"]);
     says(evaluate(MultiClassHead::new(3), &classes([0, 1, -1]), 3), &["label -1 in row 2"]);
     let head = MultiClassHead::new(3).loss_fn(|cx| cx.logits.mean_axes(Axes::of([-1]).keep_dims()));
-    says(evaluate(head, &classes([0, 3, 1]), 3), &["label 3 in row 1, expected 0 to 2"]);
+    says(evaluate(head, &classes([0, 3, 1]), 3), &["the label in row 1 is 3; expected 0 to 2"]);
     let head = MultiClassHead::new(3).class_weights([1.0; 3]);
-    says(evaluate(head, &classes([0, 1, 3]), 3), &["label 3 in row 2, expected 0 to 2"]);
+    says(evaluate(head, &classes([0, 1, 3]), 3), &["the label in row 2 is 3; expected 0 to 2"]);
     says(evaluate(MultiClassHead::new(3).label_vocabulary([5, 7, 9]), &classes([5, 9, 8]), 3), &["label `8` in row 2"]);
     let words = Rows::new(rows([[0.0, 1.0, 2.0]; 2]), Array::from_strings([2], ["setosa", "virginia"]).unwrap());
     let head = MultiClassHead::new(3).label_vocabulary(["setosa", "versicolor", "virginica"]);
     says(evaluate(head, &words, 2), &["label `virginia` in row 1", "did you mean `virginica`?"]);
     let hot = Rows::new(rows([[0.0, 1.0]]), Array::from_vec([1, 2], vec![1i64, 2]).unwrap());
-    says(evaluate(MultiLabelHead::new(2), &hot, 1), &["label 2 in row 0, column 1, expected 0 to 1"]);
+    says(evaluate(MultiLabelHead::new(2), &hot, 1), &["the label in row 0, column 1 is 2; expected 0 to 1"]);
     let animals = Rows::new(rows([[0.0, 1.0]; 2]), Array::from_strings([2, 2], ["cat", "", "dog", "cow"]).unwrap());
     let head = MultiLabelHead::new(2).label_vocabulary(["cat", "dog"]);
     says(evaluate(head, &animals, 2), &["label `cow` in row 1 is not in the vocabulary"]);
     let counts = Rows::new(column([0.0, 1.0]), [3i64, -1]);
-    says(evaluate(PoissonRegressionHead::new(), &counts, 2), &["label -1 in row 1, expected 0 to inf"]);
-    says(evaluate(LogisticRegressionHead::new(), &counts, 2), &["label 3 in row 0, expected 0 to 1"]);
+    says(evaluate(PoissonRegressionHead::new(), &counts, 2), &["the label in row 1 is -1; expected 0 or more"]);
+    says(evaluate(LogisticRegressionHead::new(), &counts, 2), &["the label in row 0 is 3; expected 0 to 1"]);
     let nan = Rows::new(column([0.0, 1.0]), [0.0f32, f32::NAN]);
-    says(evaluate(BinaryClassHead::new(), &nan, 2), &["label NaN in row 1"]);
+    says(evaluate(BinaryClassHead::new(), &nan, 2), &["the label in row 1 is NaN"]);
 }
 
 #[test]

@@ -127,8 +127,8 @@ fn case_55_labels_out_of_range() -> Result<()> {
         let found = evaluate(BinaryClassHead::new(), &Rows::new(column([0.0, 0.0]), labels), 2);
         found.unwrap_err().to_string()
     };
-    assert!(error([0, 2]).contains("label 2 in row 1, expected 0 to 1"), "{}", error([0, 2]));
-    assert!(error([-1, 1]).contains("label -1 in row 0"), "{}", error([-1, 1]));
+    assert!(error([0, 2]).contains("the label in row 1 is 2; expected 0 to 1"), "{}", error([0, 2]));
+    assert!(error([-1, 1]).contains("the label in row 0 is -1"), "{}", error([-1, 1]));
     let words = Rows::new(column([0.0, 0.0]), Array::from_strings([2], ["no", "maybe"])?);
     let unknown = evaluate(BinaryClassHead::new().label_vocabulary(["no", "yes"]), &words, 2).unwrap_err().to_string();
     assert!(unknown.contains("label `maybe` in row 1 is not in the vocabulary"), "{unknown}");

@@ -109,7 +109,7 @@ fn the_contract_finds_what_is_broken() -> Result<()> {
         (2, "`predictions` of row 0 alone"),
         (3, "exports"),
         (4, "the loss is no number"),
-        (5, "depends on none"),
+        (5, "does not depend on any"),
         (6, "a loss of 1 without any weight"),
         (7, "`largest` in parts"),
         (8, "`logit` with weights of 0"),

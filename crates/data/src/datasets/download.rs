@@ -28,7 +28,7 @@ pub(super) fn get<W: Write>(
     if answer.status() != 200 {
         let location = answer.headers().get("location").and_then(|value| value.to_str().ok());
         let to = location.map_or(String::new(), |location| format!(" and points to {location}"));
-        return Err(failed(format!("it answers {}{to}", answer.status())));
+        return Err(failed(format!("the server answers {}{to}", answer.status())));
     }
     let length = answer.body().content_length();
     if let Some(length) = length.filter(|length| *length > MAX_BYTES) {
@@ -45,7 +45,7 @@ fn agent(address: &str, authorities: Option<&Path>) -> Result<ureq::Agent> {
     let is_local = is_on_this_machine(address);
     if !is_secure && !is_local {
         return Err(Error::unsupported(format!("`{address}` is not an https:// address"))
-            .help("plain http:// is allowed to servers on this machine alone: others could change a file on its way"));
+            .help("use https://; plain http:// is allowed only for servers on this machine"));
     }
     let mut tls = TlsConfig::builder();
     if let Some(path) = authorities {
@@ -89,11 +89,11 @@ fn certificates(path: &Path) -> Result<RootCerts> {
         match item {
             Ok(PemItem::Certificate(certificate)) => all.push(certificate),
             Ok(_) => {}
-            Err(error) => return Err(Error::data(format!("certificates cannot be read: {error}")).in_file(path)),
+            Err(error) => return Err(Error::data(format!("the certificates cannot be read: {error}")).in_file(path)),
         }
     }
     if all.is_empty() {
-        return Err(Error::data("there is no certificate").in_file(path).help("expected a file in PEM format"));
+        return Err(Error::data("the file has no certificate").in_file(path).help("give a file in PEM format"));
     }
     Ok(RootCerts::new_with_certs(&all))
 }
@@ -107,19 +107,19 @@ fn copy(mut body: impl Read, sink: &mut impl Write, limit: u64) -> Result<String
             Ok(0) => return Ok(digest.finish()),
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(format!("after {n_bytes} bytes: {error}")),
+            Err(error) => return Err(format!("the download failed after {n_bytes} bytes: {error}")),
         };
         n_bytes += n as u64;
         if n_bytes > limit {
             return Err(too_long(n_bytes, limit));
         }
         digest = digest.update(&buffer[..n]);
-        sink.write_all(&buffer[..n]).map_err(|e| format!("it cannot be written: {e}"))?;
+        sink.write_all(&buffer[..n]).map_err(|e| format!("the file cannot be written: {e}"))?;
     }
 }
 
 fn too_long(length: u64, limit: u64) -> String {
-    format!("{length} bytes or more; at most {limit} are fetched")
+    format!("the file has {length} bytes or more; at most {limit} are fetched")
 }
 
 #[cfg(test)]

@@ -51,8 +51,10 @@ impl Folder {
     pub fn from_env() -> Result<Folder> {
         match std::env::var_os(VARIABLE) {
             Some(path) if !path.is_empty() => Ok(Folder::new(path)),
-            _ => Err(Error::config(format!("{VARIABLE} is not set, which names the folder of data sets"))
-                .help("set it, or use datasets::Folder::new(path).load(..)")),
+            _ => Err(Error::config(format!(
+                "the environment variable {VARIABLE} is not set; it names the folder of data sets"
+            ))
+            .help("set it, or name the folder with datasets::Folder::new(path).load(..)")),
         }
     }
 
@@ -103,14 +105,19 @@ impl Folder {
             fetch(&address, self.certificates.as_deref(), &path, digest)?;
             return Ok(path);
         }
-        let message = format!("there is no {}, nor {plain} packed or beside it", path.display());
-        let error = Error::config(message).context(format!("looking for the data set {}", entry.name));
+        let message = format!(
+            "there is no file {}; `{plain}` was not found in its folder or the folder above, packed or not",
+            path.display()
+        );
+        let error = Error::config(message).context(format!("while looking for the data set {}", entry.name));
         match self.existing(entry, &with_extension(plain, "parquet")) {
             Some(parquet) if entry.format == Format::Table => Err(error.help(format!(
-                "there is {}: the crate estimand-data-parquet reads it, by Folder::tables(parquet::TABLES)",
+                "{} exists: read it with the crate estimand-data-parquet and Folder::tables(parquet::TABLES)",
                 parquet.display()
             ))),
-            _ => Err(error.help("put the file there, or fetch it: datasets::Folder::new(path).fetch_from(address)")),
+            _ => {
+                Err(error.help("put the file there, or fetch it with datasets::Folder::new(path).fetch_from(address)"))
+            }
         }
     }
 
@@ -143,8 +150,8 @@ fn fetch(address: &str, certificates: Option<&Path>, path: &Path, digest: Option
     let sink = || Output::create(path, Compression::None);
     let (output, found) = super::download::get(address, certificates, sink)?;
     if let Some(expected) = digest.filter(|&expected| expected != found) {
-        return Err(Error::data(format!("{address} has the SHA-256 {found}, expected {expected}"))
-            .help("it is another file, or was changed on the way; nothing was kept"));
+        return Err(Error::data(format!("the file at {address} has the SHA-256 {found}; expected {expected}"))
+            .help("check the address: the server sent another or a changed file, which was not kept"));
     }
     publish(vec![output])?;
     Ok(())

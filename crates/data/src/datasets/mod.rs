@@ -116,10 +116,10 @@ impl Loaded {
     pub fn one_hot(self) -> Result<Loaded> {
         if self.entry.classes.is_empty() {
             return Err(Error::config(format!(
-                "the label `{}` of {} is a quantity",
+                "the label `{}` of {} is a quantity; expected classes",
                 self.entry.label, self.entry.name
             ))
-            .help("only classes have a one-hot form"));
+            .help("use the label as it is: only classes have a one-hot form"));
         }
         Ok(Loaded { one_hot: true, ..self })
     }
@@ -129,7 +129,7 @@ impl Loaded {
     pub fn validation_split(&self, fraction: f64) -> Result<(Loaded, Loaded)> {
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(Error::config(format!(
-                "a validation split of {fraction}; expected more than 0 and less than 1"
+                "the fraction of the validation split is {fraction}; expected more than 0 and less than 1"
             )));
         }
         let cut = Cut::Share(1.0 - fraction);

@@ -16,7 +16,10 @@ pub fn one_hot(classes: &Array, n_classes: usize) -> Result<Array> {
     let ones = vectors.as_mut_slice::<f32>()?;
     for (i, &class) in classes.as_slice::<i64>()?.iter().enumerate() {
         let place = usize::try_from(class).ok().filter(|&class| class < n_classes).ok_or_else(|| {
-            Error::data(format!("the class {class} in row {} of the batch; there are {n_classes}, from 0", i + 1))
+            Error::data(format!(
+                "the class in row {} of the batch is {class}; expected 0 or more and less than {n_classes}",
+                i + 1
+            ))
         })?;
         ones[i * n_classes + place] = 1.0;
     }

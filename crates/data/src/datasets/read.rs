@@ -26,9 +26,10 @@ pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Res
             concat(paths.iter().map(of).collect::<Result<_>>()?)
         }
         (Format::Table, [path]) => table_rows(entry, path, folder.and_then(|folder| folder.format_of(path))),
-        (Format::Npz | Format::Idx | Format::Table, _) => {
-            Err(Error::internal(format!("files of {}: {paths:?}", entry.name)))
-        }
+        (Format::Npz | Format::Idx | Format::Table, _) => Err(Error::internal(format!(
+            "the data set {} has files that its format does not expect: {paths:?}",
+            entry.name
+        ))),
     }
 }
 
@@ -45,28 +46,30 @@ fn table_rows(entry: &Entry, path: &PathBuf, format: Option<TableFormat>) -> Res
     };
     let mut stream = data.open(&InputContext::default(), &Position::default())?;
     let rows = collect(&mut *stream, usize::MAX)?;
-    Ok(rows.ok_or_else(|| Error::data("no rows").in_file(path))?.batch)
+    Ok(rows.ok_or_else(|| Error::data("the file has no rows").in_file(path))?.batch)
 }
 
 /// Reads images, with an axis for their one channel, and labels as i64.
 fn idx_rows(entry: &Entry, images: &PathBuf, labels: &PathBuf) -> Result<Batch> {
     let [Column(image, _, dims), Column(label, ..)] = entry.columns else {
-        return Err(Error::internal(format!("columns of {}", entry.name)));
+        return Err(Error::internal(format!("the data set {} does not have two columns", entry.name)));
     };
     let pixels = idx::read(images)?;
     let pixels = match pixels.dims() {
         [n, sides @ ..] if *sides == dims[..2] => pixels.reshape([&[*n], *dims].concat())?,
         found => {
-            return Err(
-                Error::data(format!("an array of {found:?}, expected images of {:?}", &dims[..2])).in_file(images)
-            );
+            return Err(Error::data(format!(
+                "the file holds an array of the shape {found:?}; expected images of the shape {:?}",
+                &dims[..2]
+            ))
+            .in_file(images));
         }
     };
     let classes = idx::read(labels)?;
     let classes = classes.as_slice::<u8>().map_err(|e| e.in_file(labels))?;
     if let Some(row) = classes.iter().position(|&class| usize::from(class) >= entry.classes.len()) {
         let message =
-            format!("the label {} in row {}; there are 0 to {}", classes[row], row + 1, entry.classes.len() - 1);
+            format!("the label in row {} is {}; expected 0 to {}", row + 1, classes[row], entry.classes.len() - 1);
         return Err(Error::data(message).in_file(labels));
     }
     let classes: Vec<i64> = classes.iter().map(|&class| i64::from(class)).collect();

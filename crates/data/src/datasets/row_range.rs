@@ -81,8 +81,8 @@ impl Stage for RowRange {
         let ([next], []) = from.parts()?;
         let (_, n_rows, _) = self.extent()?;
         if next > n_rows {
-            return Err(Error::config(format!("a position after row {next} of a part of {n_rows} rows"))
-                .help("a position continues only the data it was taken from"));
+            return Err(Error::config(format!("the position is after row {next}, but this part has {n_rows} rows"))
+                .help("resume with the data that the position was taken from"));
         }
         let part = RowRange { input: self.input.clone(), from: self.from, to: self.to };
         Ok(Box::new(PartStream { part, next, n_rows }))
@@ -97,7 +97,7 @@ impl Indexed for RowRange {
     fn gather(&self, rows: &[u64]) -> Result<Batch> {
         let (first, n_rows, n) = self.extent()?;
         if let Some(row) = rows.iter().find(|&&row| row >= n_rows) {
-            return Err(Error::index(format!("row {row} of {n_rows}")));
+            return Err(Error::index(format!("there is no row {row}; the part has {n_rows} rows")));
         }
         let order = order().permutation(n);
         let numbers: Vec<u64> = rows.iter().map(|row| order.at(first + row)).collect();

@@ -15,7 +15,7 @@ pub(crate) fn parse(entry: &'static Entry, text: &str) -> Result<(&'static Split
         Some(split) => Ok((split, piece)),
         None => {
             let known: Vec<_> = entry.splits.iter().map(|split| split.name).collect();
-            Err(Error::config(format!("{} has no split `{name}`", entry.name)).help(format!("there are {known:?}")))
+            Err(Error::config(format!("{} has no split `{name}`", entry.name)).help(format!("choose one of {known:?}")))
         }
     }
 }
@@ -36,6 +36,6 @@ fn parse_cut(text: &str, absent: Cut) -> Option<Cut> {
 }
 
 fn bad_piece(text: &str) -> Error {
-    Error::config(format!("`{text}` is no piece of a split"))
+    Error::config(format!("`{text}` is not a piece of a split"))
         .help("write train[:80%], train[80%:] or train[100:200]; percents lie between 0 and 100")
 }

@@ -186,10 +186,10 @@ impl<F: Format> Chunks<F> {
                 return Err(Reason::Damage(damage));
             }
             if is_last {
-                return Err(Reason::Damage(format!("the file ends within a {}", F::RECORD).into()));
+                return Err(Reason::Damage(format!("the file ends in the middle of a {}", F::RECORD).into()));
             }
             if bytes.len() >= longest {
-                let found = format!("a {} has no end within {} bytes", F::RECORD, bytes.len());
+                let found = format!("a {} does not end within {} bytes", F::RECORD, bytes.len());
                 return Err(Reason::Damage(Damage::limit(field, longest, &found)));
             }
             want = bytes.len().saturating_mul(2).min(longest);

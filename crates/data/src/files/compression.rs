@@ -75,8 +75,8 @@ fn seek(mut file: File, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>
 }
 
 fn behind_the_end(path: &Path, offset: u64, length: u64) -> Error {
-    Error::config(format!("a position at byte {offset} of {}, which has {length}", path.display()))
-        .help("the file has changed since the position was taken")
+    Error::config(format!("the position is at byte {offset} of {}, but the file has {length} bytes", path.display()))
+        .help("the file has changed since the position was taken: restore it, or start from the beginning")
 }
 
 /// A reader of several frames, one after another, as `zstd -T` and `cat` make them.

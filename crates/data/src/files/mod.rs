@@ -113,7 +113,7 @@ impl Files {
     /// error.
     pub fn resolve(&self) -> Result<Arc<[PathBuf]>> {
         if self.patterns.is_empty() {
-            return Err(Error::config("an empty list of files").help("name at least one path"));
+            return Err(Error::config("the list of files is empty").help("name at least one path"));
         }
         let mut paths = Vec::new();
         for pattern in &*self.patterns {
@@ -135,8 +135,11 @@ impl Files {
         }
         if self.by_worker && cx.n_workers > 1 {
             if n < cx.n_workers {
-                return Err(Error::config(format!("{n} files for {} workers, each of which needs one", cx.n_workers))
-                    .help("shard the rows instead of the files"));
+                return Err(Error::config(format!(
+                    "there are {n} files for {} workers; each worker needs at least one",
+                    cx.n_workers
+                ))
+                .help("shard the rows instead of the files"));
             }
             paths = paths.iter().skip(cx.worker).step_by(cx.n_workers).cloned().collect();
         }
@@ -204,7 +207,8 @@ impl Files {
         let mut reader = self.open(path, 0)?.take(limit.saturating_add(1));
         reader.read_to_end(&mut bytes).map_err(|e| read_error(path, &e))?;
         if bytes.len() as u64 > limit {
-            let error = Limits::exceeded("unpacked_bytes", limit, format!("more than {limit} bytes to hold at once"));
+            let error =
+                Limits::exceeded("unpacked_bytes", limit, format!("the file unpacks to more than {limit} bytes"));
             return Err(error.in_file(path));
         }
         Ok(bytes)
@@ -214,8 +218,8 @@ impl Files {
     pub(crate) fn only(&self) -> Result<PathBuf> {
         match &*self.resolve()? {
             [path] => Ok(path.clone()),
-            paths => Err(Error::config(format!("{} files, expected one", paths.len()))
-                .help("read several one by one, and join them with `concatenate`")),
+            paths => Err(Error::config(format!("{} files were given; expected one", paths.len()))
+                .help("read each file as a dataset, and join them with `concatenate`")),
         }
     }
 }
@@ -226,18 +230,18 @@ fn is_pattern(text: &str) -> bool {
 
 fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
     let found = glob::glob(pattern).map_err(|e| {
-        Error::config(format!("`{pattern}` is no pattern of files: {}, at character {}", e.msg, e.pos + 1))
+        Error::config(format!("`{pattern}` is not a valid file pattern: {}, at character {}", e.msg, e.pos + 1))
     })?;
     let mut paths = Vec::new();
     for path in found {
-        let path = path.map_err(|e| Error::io(e.path(), "look into", e.error()))?;
+        let path = path.map_err(|e| Error::io(e.path(), "list", e.error()))?;
         if !path.is_dir() {
             paths.push(path);
         }
     }
     if paths.is_empty() {
         return Err(Error::config(format!("no file matches `{pattern}`"))
-            .help("look at the folder; `*` does not cross folders, `**` does"));
+            .help("check the folder and the pattern; `*` matches names in one folder, `**` also matches folders"));
     }
     paths.sort();
     Ok(paths)
@@ -336,8 +340,10 @@ mod tests {
         );
         let error = Files::new(folder.join("*.json")).resolve().unwrap_err().to_string();
         assert!(error.contains("no file matches") && error.contains("*.json"), "{error}");
-        assert!(Files::new(folder.join("a[.csv")).resolve().unwrap_err().to_string().contains("no pattern"));
-        assert!(Files::new(Vec::<String>::new()).resolve().unwrap_err().to_string().contains("empty list"));
+        assert!(
+            Files::new(folder.join("a[.csv")).resolve().unwrap_err().to_string().contains("not a valid file pattern")
+        );
+        assert!(Files::new(Vec::<String>::new()).resolve().unwrap_err().to_string().contains("list of files is empty"));
         std::fs::remove_dir_all(folder).unwrap();
     }
 
@@ -369,7 +375,7 @@ mod tests {
                 assert!(rest == text[offset..], "{name} from {offset}");
             }
             let error = files.open(&path, text.len() as u64 + 1).err().unwrap().to_string();
-            assert!(error.contains("at byte 488891 of") && error.contains("which has 488890"), "{error}");
+            assert!(error.contains("at byte 488891 of") && error.contains("but the file has 488890 bytes"), "{error}");
             if name != "x" {
                 // Truncated, and not compressed at all.
                 std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();

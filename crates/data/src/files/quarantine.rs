@@ -99,8 +99,12 @@ impl Quarantined {
             let Record { path, row, column, message, .. } = record;
             let kind =
                 ErrorKind::Data { path: Some(path.to_path_buf()), row: Some(*row), column: column.map(str::to_string) };
-            let message = format!("{} bad rows, {} were allowed; the last: {message}", self.n, self.budget);
-            return Err(Error::new(kind, message).help(format!("the rows are in {}", self.path.display())));
+            let message = format!(
+                "there are {} bad rows, but only {} were allowed; the last one: {message}",
+                self.n, self.budget
+            );
+            return Err(Error::new(kind, message)
+                .help(format!("see the bad rows in {}; correct the data, or raise the budget", self.path.display())));
         }
         Ok(())
     }

@@ -47,8 +47,8 @@ impl<F: Format> FileStream<F> {
         let ([file, offset, n_records, n_bad], []) = from.parts()?;
         let paths = files.order(cx)?;
         let file = usize::try_from(file).ok().filter(|&file| file <= paths.len()).ok_or_else(|| {
-            Error::config(format!("a position in file number {file} of {}", paths.len()))
-                .help("a position continues only the files it was taken from")
+            Error::config(format!("the position is in file number {file}, but there are {} files", paths.len()))
+                .help("resume with the files that the position was taken from")
         })?;
         let quarantine = match files.policy() {
             OnError::Fail => None,

@@ -37,15 +37,15 @@ impl Dataset {
 pub fn from_bytes(bytes: &[u8]) -> Result<Batch> {
     let (rows, rest) = bytes.as_chunks::<ROW>();
     if !rest.is_empty() || rows.is_empty() {
-        return Err(Error::data(format!("{} bytes, expected a multiple of {ROW}", bytes.len()))
-            .help("these are the files of CIFAR-10's binary version, data_batch_1.bin and others"));
+        return Err(Error::data(format!("the file has {} bytes; expected a multiple of {ROW}", bytes.len()))
+            .help("use the files of CIFAR-10's binary version, data_batch_1.bin and others"));
     }
     let mut labels = Vec::with_capacity(rows.len());
     let mut images = Vec::with_capacity(rows.len() * (ROW - 1));
     for (i, row) in rows.iter().enumerate() {
         let label = row[0];
         if usize::from(label) >= CLASSES.len() {
-            return Err(Error::data(format!("the label {label} of image {}; there are 0 to 9", i + 1)));
+            return Err(Error::data(format!("the label of image {} is {label}; expected 0 to 9", i + 1)));
         }
         labels.push(i64::from(label));
         let planes = &row[1..];

@@ -33,11 +33,16 @@ pub fn read(path: impl AsRef<Path>) -> Result<Array> {
 
 /// Parses the array in the bytes of a file.
 pub fn from_bytes(bytes: &[u8]) -> Result<Array> {
-    let cut = || Error::data(format!("{} bytes, which is less than an IDX header", bytes.len()));
+    let cut = || Error::data(format!("the file has {} bytes, which is shorter than its IDX header", bytes.len()));
     let (magic, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut)?;
     let [0, 0, code, rank] = *magic else {
-        let error = Error::data(format!("it begins with the bytes {magic:02x?}; IDX begins with two zeros"));
-        return Err(if magic.starts_with(&[0x1f, 0x8b]) { error.help("gzip: name it .gz") } else { error });
+        let error =
+            Error::data(format!("the file begins with the bytes {magic:02x?}; an IDX file begins with two zeros"));
+        return Err(if magic.starts_with(&[0x1f, 0x8b]) {
+            error.help("the file is gzip-compressed: add .gz to its name")
+        } else {
+            error
+        });
     };
     let stored = match code {
         0x08 => Stored::U8,
@@ -46,11 +51,11 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Array> {
         0x0c => Stored::I32,
         0x0d => Stored::F32,
         0x0e => Stored::F64,
-        _ => return Err(Error::data(format!("the element type {code:#04x}; IDX has 0x08, 0x09 and 0x0b to 0x0e"))),
+        _ => return Err(Error::data(format!("the element type is {code:#04x}; expected 0x08, 0x09 or 0x0b to 0x0e"))),
     };
     let rank = usize::from(rank);
     if rank > MAX_RANK {
-        return Err(Error::data(format!("{rank} axes; at most {MAX_RANK} are supported")));
+        return Err(Error::data(format!("the array has {rank} axes; at most {MAX_RANK} are supported")));
     }
     let (sizes, data) = rest.split_at_checked(4 * rank).ok_or_else(cut)?;
     let (sizes, _) = sizes.as_chunks::<4>();

@@ -26,14 +26,18 @@ fn from_files<N: Into<String>, F: Into<Files>>(
         let mut rows = Batch::new();
         for (name, file) in &files {
             if rows.features().contains_key(name.as_str()) {
-                return Err(Error::config(format!("two {format} files are named `{name}`")));
+                return Err(
+                    Error::config(format!("two {format} files are named `{name}`")).help("give them different names")
+                );
             }
             let path = file.only()?;
             let bytes = file.read(&path)?;
             rows = parse(&bytes).and_then(|array| rows.with_feature(name, array)).map_err(|e| e.in_file(&path))?;
         }
         if files.is_empty() {
-            return Err(Error::config(format!("a dataset of no {format} files")).help("name at least one path"));
+            return Err(
+                Error::config(format!("the dataset was given no {format} files")).help("name at least one path")
+            );
         }
         Ok(rows)
     };

@@ -63,7 +63,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Array> {
 /// Parses the array in the bytes of a file.
 pub fn from_bytes(bytes: &[u8]) -> Result<Array> {
     let (Header { descr, fortran_order, shape }, data) = Header::parse(bytes)?;
-    let size = descr.size().ok_or_else(|| Error::data("elements larger than memory"))?;
+    let size = descr.size().ok_or_else(|| Error::data("an element of the array is larger than memory"))?;
     check_length(&shape, size, data)?;
     let reordered;
     let data = if fortran_order && shape.len() > 1 {
@@ -97,7 +97,8 @@ fn utf8(points: &[u8], order: ByteOrder) -> Result<String> {
         ByteOrder::Little => u32::from_le_bytes(point),
         ByteOrder::Big => u32::from_be_bytes(point),
     });
-    let chars = points.map(|p| char::from_u32(p).ok_or_else(|| Error::data(format!("{p:#x} is no code point"))));
+    let chars =
+        points.map(|p| char::from_u32(p).ok_or_else(|| Error::data(format!("{p:#x} is not a Unicode code point"))));
     let mut string = chars.collect::<Result<String>>()?;
     string.truncate(string.trim_end_matches('\0').len());
     Ok(string)

@@ -73,14 +73,12 @@ impl Descr {
 
 fn unsupported(descr: &str) -> Error {
     let help = match descr.trim_start_matches(['<', '>', '|', '=']) {
-        "O" => "Python objects are pickled, which is never read: save numbers or fixed-width strings",
+        "O" => "save numbers or fixed-width strings: pickled Python objects are never read",
         "u8" => "convert it first: array.astype(numpy.int64)",
         "f2" => "convert it first: array.astype(numpy.float32)",
-        _ => {
-            "there are bool, 8 to 64 bit integers but not uint64, float32, float64, and strings S and U of fixed width"
-        }
+        _ => "save bool, an integer type other than uint64, float32, float64, or strings (S or U) of fixed width",
     };
-    Error::data(format!("elements of numpy's type `{descr}`, which arrays have no type for")).help(help)
+    Error::data(format!("the elements have numpy's type `{descr}`, which is not supported")).help(help)
 }
 
 impl Header {
@@ -88,10 +86,10 @@ impl Header {
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Header, &[u8])> {
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| {
             let found = String::from_utf8_lossy(&bytes[..bytes.len().min(MAGIC.len())]);
-            Error::data(format!("it begins with {found:?}, expected {:?}", String::from_utf8_lossy(MAGIC)))
+            Error::data(format!("the file begins with {found:?}; expected {:?}", String::from_utf8_lossy(MAGIC)))
                 .help("this is not an NPY file: write it with numpy.save")
         })?;
-        let cut = || Error::data("the file ends within its header");
+        let cut = || Error::data("the file ends in the middle of its header");
         let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
         let (length, rest) = match version {
             [1, _] => {
@@ -103,14 +101,16 @@ impl Header {
                 (u32::from_le_bytes(*length) as usize, rest)
             }
             [major, minor] => {
-                return Err(Error::data(format!("version {major}.{minor} of the NPY format; 1 to 3 are known")));
+                return Err(Error::data(format!(
+                    "the file has version {major}.{minor} of the NPY format; versions 1 to 3 are supported"
+                )));
             }
         };
         if length > MAX_LENGTH {
-            return Err(Error::data(format!("a header of {length} bytes; at most {MAX_LENGTH} are read")));
+            return Err(Error::data(format!("the header has {length} bytes; at most {MAX_LENGTH} are read")));
         }
         let (header, data) = rest.split_at_checked(length).ok_or_else(cut)?;
-        let text = std::str::from_utf8(header).map_err(|_| Error::data("the header is not text"))?;
+        let text = std::str::from_utf8(header).map_err(|_| Error::data("the header is not UTF-8 text"))?;
         let header = Literal { text, rest: text }.header()?;
         Ok((header, data))
     }
@@ -132,7 +132,7 @@ impl<'a> Literal<'a> {
             self.expect(":")?;
             match key {
                 "descr" if self.rest.trim_start().starts_with('[') => {
-                    return Err(Error::data("a structured array, of records with fields")
+                    return Err(Error::data("the array is structured: its elements are records with fields")
                         .help("save each field as an array of its own, with numpy.savez"));
                 }
                 "descr" => descr = Some(Descr::parse(self.string()?)?),
@@ -142,7 +142,7 @@ impl<'a> Literal<'a> {
                     fortran_order = Some(false);
                 }
                 "shape" => shape = Some(self.shape()?),
-                _ => return Err(self.bad(&format!("an unknown key `{key}`"))),
+                _ => return Err(self.bad(&format!("the header has the unknown key `{key}`"))),
             }
             if !self.take(",") {
                 self.expect("}")?;
@@ -150,11 +150,11 @@ impl<'a> Literal<'a> {
             }
         }
         if !self.rest.trim().is_empty() {
-            return Err(self.bad("text after the dictionary"));
+            return Err(self.bad("the header has text after the dictionary"));
         }
         match (descr, fortran_order, shape) {
             (Some(descr), Some(fortran_order), Some(shape)) => Ok(Header { descr, fortran_order, shape }),
-            _ => Err(self.bad("not all of descr, fortran_order and shape")),
+            _ => Err(self.bad("the header lacks one of descr, fortran_order and shape")),
         }
     }
 
@@ -166,7 +166,7 @@ impl<'a> Literal<'a> {
             self.rest = self.rest.trim_start();
             let n_digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
             let (digits, rest) = self.rest.split_at(n_digits);
-            shape.push(digits.parse().map_err(|_| self.bad("a size that is not a number"))?);
+            shape.push(digits.parse().map_err(|_| self.bad("a size is not a number"))?);
             self.rest = rest;
             // Python 2 wrote long integers with this suffix.
             self.take("L");
@@ -181,7 +181,7 @@ impl<'a> Literal<'a> {
     fn string(&mut self) -> Result<&'a str> {
         let rest = self.rest.trim_start();
         let quoted = ['\'', '"'].into_iter().find_map(|quote| rest.strip_prefix(quote)?.split_once(quote));
-        let (string, rest) = quoted.ok_or_else(|| self.bad("no string where one belongs"))?;
+        let (string, rest) = quoted.ok_or_else(|| self.bad("expected a string in quotes"))?;
         self.rest = rest;
         Ok(string)
     }
@@ -197,7 +197,7 @@ impl<'a> Literal<'a> {
     }
 
     fn expect(&mut self, token: &str) -> Result<()> {
-        if self.take(token) { Ok(()) } else { Err(self.bad(&format!("no `{token}` where one belongs"))) }
+        if self.take(token) { Ok(()) } else { Err(self.bad(&format!("expected `{token}`"))) }
     }
 
     fn bad(&self, what: &str) -> Error {

@@ -54,10 +54,9 @@ pub fn from_bytes_within(bytes: &[u8], limits: &Limits) -> Result<Vec<(String, A
     let mut arrays: Vec<(String, Array)> = Vec::new();
     let mut names = HashSet::new();
     for member in zip::members(bytes, limits)? {
-        let name = member
-            .name
-            .strip_suffix(".npy")
-            .ok_or_else(|| Error::data(format!("the member `{}`; those of an NPZ end in .npy", member.name)))?;
+        let name = member.name.strip_suffix(".npy").ok_or_else(|| {
+            Error::data(format!("the archive has the member `{}`; the names in an NPZ file end in .npy", member.name))
+        })?;
         if !names.insert(name) {
             return Err(Error::data(format!("two arrays are named `{name}`")));
         }
@@ -65,7 +64,7 @@ pub fn from_bytes_within(bytes: &[u8], limits: &Limits) -> Result<Vec<(String, A
         arrays.push((name.to_string(), array.map_err(|e| e.context(format!("in the array `{name}`")))?));
     }
     if arrays.is_empty() {
-        return Err(Error::data("an archive of no arrays"));
+        return Err(Error::data("the archive has no arrays"));
     }
     Ok(arrays)
 }

@@ -83,7 +83,9 @@ pub(crate) fn check_length(dims: &[usize], size: usize, bytes: &[u8]) -> Result<
         return Ok(());
     }
     let expected = expected.map_or("more than memory can hold".to_string(), |n| n.to_string());
-    let message =
-        format!("{} bytes of data, where the header says {dims:?} of {size} bytes each: {expected}", bytes.len());
+    let message = format!(
+        "there are {} bytes of data; expected {expected} for the shape {dims:?} of {size} bytes each",
+        bytes.len()
+    );
     Err(Error::data(message).help("the file was cut short, or is not what its header says"))
 }

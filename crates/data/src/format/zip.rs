@@ -58,7 +58,7 @@ fn check_apart(members: &[Member<'_>]) -> Result<()> {
     match places.windows(2).find(|pair| pair[1].0 < pair[0].1) {
         None => Ok(()),
         Some(pair) => Err(Error::data(format!("the members `{}` and `{}` overlap in the file", pair[0].2, pair[1].2))
-            .help("no program writes such an archive: it is damaged, or made to fill the memory")),
+            .help("do not trust this file: it is damaged, or made to fill the memory")),
     }
 }
 
@@ -67,8 +67,8 @@ fn directory(archive: &[u8]) -> Result<(usize, &[u8])> {
     // A comment of up to 64 KiB may follow; the last signature counts.
     let from = archive.len().saturating_sub(END_SIZE + usize::from(u16::MAX));
     let end = archive[from..].windows(END_SIZE).rposition(|end| end.starts_with(END)).ok_or_else(|| {
-        Error::data(format!("{} bytes without the end of a zip archive", archive.len()))
-            .help("the file was cut short, or is no NPZ: write it with numpy.savez")
+        Error::data(format!("the file has {} bytes but no end of a zip archive", archive.len()))
+            .help("the file was cut short, or is not an NPZ file: write it with numpy.savez")
     })?;
     let end = &archive[from + end..];
     let (n_members, offset) = (u16_at(end, 10), u32_at(end, 16));
@@ -81,13 +81,13 @@ fn directory(archive: &[u8]) -> Result<(usize, &[u8])> {
 }
 
 fn entry<'a>(archive: &'a [u8], directory: &'a [u8]) -> Result<(Member<'a>, &'a [u8])> {
-    let outside = || Error::data("it lies outside the file");
+    let outside = || Error::data("the entry lies outside the file");
     let (head, rest) = directory.split_at_checked(ENTRY_SIZE).ok_or_else(outside)?;
     if !head.starts_with(ENTRY) {
-        return Err(Error::data("no entry where the directory says one is"));
+        return Err(Error::data("the archive's directory has no entry here"));
     }
     let (name, rest) = rest.split_at_checked(u16_at(head, 28).into()).ok_or_else(outside)?;
-    let name = std::str::from_utf8(name).map_err(|_| Error::data("its name is not UTF-8"))?;
+    let name = std::str::from_utf8(name).map_err(|_| Error::data("the name of the entry is not UTF-8"))?;
     let n_skipped = usize::from(u16_at(head, 30)) + usize::from(u16_at(head, 32));
     let rest = rest.get(n_skipped..).ok_or_else(outside)?;
     let (packed_size, size, offset) = (u32_at(head, 20), u32_at(head, 24), u32_at(head, 42));
@@ -99,7 +99,7 @@ fn entry<'a>(archive: &'a [u8], directory: &'a [u8]) -> Result<(Member<'a>, &'a 
     }
     let local = archive.get(offset..).filter(|local| local.len() >= LOCAL_SIZE).ok_or_else(outside)?;
     if !local.starts_with(LOCAL) {
-        return Err(Error::data(format!("`{name}` is not where the directory says")));
+        return Err(Error::data(format!("`{name}` is not where the archive's directory says")));
     }
     let start = LOCAL_SIZE + usize::from(u16_at(local, 26)) + usize::from(u16_at(local, 28));
     let packed = local.get(start..).and_then(|data| data.get(..packed_size)).ok_or_else(outside)?;
@@ -109,8 +109,8 @@ fn entry<'a>(archive: &'a [u8], directory: &'a [u8]) -> Result<(Member<'a>, &'a 
 }
 
 fn too_large() -> Error {
-    Error::data("a zip archive with numbers of eight bytes, which are not read")
-        .help("arrays of 4 GiB and more are better saved alone, with numpy.save")
+    Error::data("the archive is in the Zip64 format, which is not supported")
+        .help("save arrays of 4 GiB and more as single files, with numpy.save")
 }
 
 impl Member<'_> {
@@ -124,17 +124,27 @@ impl Member<'_> {
                 flate2::read::DeflateDecoder::new(self.packed).take(self.size as u64 + 1).read_to_end(&mut bytes)
             }
             other => {
-                return Err(Error::data(format!("compressed by method {other}; stored (0) and deflated (8) are read")));
+                return Err(Error::data(format!(
+                    "the array is compressed by method {other}; expected 0 (stored) or 8 (deflated)"
+                )));
             }
         };
         unpacked.map_err(|e| Error::data(format!("the compressed data are damaged: {e}")))?;
         if bytes.len() != self.size {
-            return Err(Error::data(format!("it unpacks to {} bytes, the archive says {}", bytes.len(), self.size)));
+            return Err(Error::data(format!(
+                "the array unpacks to {} bytes; the archive says {}",
+                bytes.len(),
+                self.size
+            )));
         }
         let mut crc = flate2::Crc::new();
         crc.update(&bytes);
         if crc.sum() != self.crc {
-            return Err(Error::data(format!("its checksum is {:08x}, the archive says {:08x}", crc.sum(), self.crc)));
+            return Err(Error::data(format!(
+                "the checksum of the array is {:08x}; the archive says {:08x}",
+                crc.sum(),
+                self.crc
+            )));
         }
         Ok(bytes)
     }

@@ -29,14 +29,16 @@ pub fn decode(bytes: &[u8], channels: Option<usize>) -> Result<Array> {
 /// Decodes like [`decode`], with a limit on the number of pixels.
 pub fn decode_within(bytes: &[u8], channels: Option<usize>, limits: &Limits) -> Result<Array> {
     if let Some(n) = channels.filter(|n| ![1, 3, 4].contains(n)) {
-        return Err(Error::config(format!("{n} channels of an image; expected 1, 3 or 4")));
+        return Err(Error::config(format!("{n} channels were asked for; expected 1, 3 or 4")));
     }
     let pixels = match bytes {
         [0x89, b'P', b'N', b'G', ..] => decode_png(bytes, limits)?,
         [0xff, 0xd8, 0xff, ..] => decode_jpeg(bytes, channels, limits)?,
         _ => {
             let first = &bytes[..bytes.len().min(4)];
-            return Err(Error::data(format!("it begins with {first:02x?}, which neither PNG nor JPEG does")));
+            return Err(Error::data(format!(
+                "the image is neither PNG nor JPEG: it begins with the bytes {first:02x?}"
+            )));
         }
     };
     let from = pixels.values.len() / (pixels.height * pixels.width).max(1);
@@ -52,14 +54,17 @@ struct Pixels {
 
 fn check_size(height: usize, width: usize, n_unpacked: usize, n_packed: usize, limits: &Limits) -> Result<()> {
     if height.max(width) > MAX_SIDE {
-        return Err(Error::data(format!("an image of {height} x {width}; at most {MAX_SIDE} pixels a side are read")));
+        return Err(Error::data(format!(
+            "the image has {height} x {width} pixels; at most {MAX_SIDE} pixels per side are read"
+        )));
     }
     if height as u64 * width as u64 > limits.pixels {
-        return Err(Limits::exceeded("pixels", limits.pixels, format!("an image of {height} x {width} pixels")));
+        return Err(Limits::exceeded("pixels", limits.pixels, format!("the image has {height} x {width} pixels")));
     }
     if n_unpacked / MAX_EXPANSION > n_packed {
-        let message = format!("an image of {height} x {width} in a file of {n_packed} bytes, which cannot hold it");
-        return Err(Error::data(message).help("the file was cut short"));
+        let message =
+            format!("the image has {height} x {width} pixels, but its file of {n_packed} bytes is too short for them");
+        return Err(Error::data(message).help("the file was cut short: copy or download it again"));
     }
     limits.check_ratio(n_unpacked as u64, n_packed as u64)
 }
@@ -73,7 +78,7 @@ fn decode_png(bytes: &[u8], limits: &Limits) -> Result<Pixels> {
     let (height, width) = (info.height as usize, info.width as usize);
     check_size(height, width, height.saturating_mul(info.raw_row_length()), bytes.len(), limits)?;
     if reader.output_color_type().0 == ColorType::Indexed {
-        return Err(Error::data("the PNG is damaged: colours by number, and no palette"));
+        return Err(Error::data("the PNG is damaged: it uses a palette but has none"));
     }
     let n = reader.output_buffer_size().ok_or_else(|| Error::data("the PNG is larger than memory"))?;
     let mut values = vec![0; n];
@@ -88,7 +93,7 @@ fn decode_jpeg(bytes: &[u8], channels: Option<usize>, limits: &Limits) -> Result
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
     decoder.decode_headers().map_err(damaged)?;
-    let info = decoder.info().ok_or_else(|| Error::data("a JPEG without sizes"))?;
+    let info = decoder.info().ok_or_else(|| Error::data("the JPEG does not say its height and width"))?;
     let (height, width) = (usize::from(info.height), usize::from(info.width));
     check_size(height, width, height * width, bytes.len(), limits)?;
     let space = match (decoder.input_colorspace(), channels) {
@@ -98,7 +103,10 @@ fn decode_jpeg(bytes: &[u8], channels: Option<usize>, limits: &Limits) -> Result
     decoder.set_options(options.jpeg_set_out_colorspace(space));
     let values = decoder.decode().map_err(damaged)?;
     if values.len() != height * width * space.num_components() {
-        return Err(Error::data(format!("a JPEG of {height} x {width} made {} bytes", values.len())));
+        return Err(Error::data(format!(
+            "the JPEG of {height} x {width} pixels was decoded to {} bytes",
+            values.len()
+        )));
     }
     Ok(Pixels { height, width, values })
 }

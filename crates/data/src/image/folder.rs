@@ -99,7 +99,10 @@ impl ImageFolder {
             add_images(&folder, class, &mut files)?;
         }
         let Some((first, _)) = files.first() else {
-            return Err(Error::config(format!("no PNG or JPEG file in the folders of {}", self.path.display())));
+            return Err(Error::config(format!(
+                "there is no PNG or JPEG file in the folders of {}",
+                self.path.display()
+            )));
         };
         let dtype = match self.size {
             Some((_, Method::Bilinear)) => DType::F32,
@@ -121,8 +124,8 @@ fn class_folders(path: &Path) -> Result<Vec<(String, PathBuf)>> {
         .filter_map(|entry| Some((entry.file_name()?.to_string_lossy().into_owned(), entry)))
         .collect();
     if folders.is_empty() {
-        return Err(Error::config(format!("{} has no folder for a class", path.display()))
-            .help("put the images of each class into a folder of the class's name"));
+        return Err(Error::config(format!("{} has no sub-folders; expected one for each class", path.display()))
+            .help("put the images of each class into a sub-folder with the name of the class"));
     }
     Ok(folders)
 }
@@ -190,10 +193,12 @@ impl Stage for Source {
     fn check(&self) -> Result<()> {
         let ImageFolder { channels, size, .. } = &self.folder;
         if ![1, 3, 4].contains(channels) {
-            return Err(Error::config(format!("images with {channels} channels; expected 1, 3 or 4")));
+            return Err(Error::config(format!("the image folder was given {channels} channels; expected 1, 3 or 4")));
         }
         match size {
-            Some(([0, _] | [_, 0], _)) => Err(Error::config("images resized to no pixels")),
+            Some(([height, width], _)) if *height == 0 || *width == 0 => Err(Error::config(format!(
+                "the image folder was given the size {height} x {width}; expected at least 1 x 1"
+            ))),
             _ => Ok(()),
         }
     }
@@ -219,8 +224,8 @@ impl Stage for Source {
         let listing = self.listing()?;
         let n_files = listing.files.len();
         let next = usize::try_from(next).ok().filter(|&next| next <= n_files).ok_or_else(|| {
-            Error::config(format!("a position after image {next} of {n_files}"))
-                .help("a position continues only the folder it was taken from")
+            Error::config(format!("the position is after image {next}, but the folder has {n_files} images"))
+                .help("resume with the folder that the position was taken from")
         })?;
         Ok(Box::new(Images { folder: self.folder.clone(), listing, next }))
     }
@@ -235,7 +240,9 @@ impl Indexed for Source {
         let listing = self.listing()?;
         let chosen = rows.iter().map(|&row| {
             let file = usize::try_from(row).ok().and_then(|row| listing.files.get(row));
-            file.ok_or_else(|| Error::index(format!("image {row} of {}", listing.files.len())))
+            file.ok_or_else(|| {
+                Error::index(format!("there is no image {row}; the folder has {} images", listing.files.len()))
+            })
         });
         listing.batch(&self.folder, &chosen.collect::<Result<Vec<_>>>()?)
     }
@@ -253,10 +260,14 @@ impl Listing {
             let image = image.into_inner().unwrap_or_else(|| Err(Error::internal("an image was not decoded")))?;
             if image.dims() != self.dims {
                 let sides = |dims: &[usize]| dims[..2].iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
-                let message = format!("an image of {}, where the first is {}", sides(image.dims()), sides(&self.dims));
+                let message = format!(
+                    "the image has {} pixels, but the first image has {}",
+                    sides(image.dims()),
+                    sides(&self.dims)
+                );
                 return Err(Error::data(message)
                     .in_file(path)
-                    .help("ask for one size: ImageFolder::size([h, w], method)"));
+                    .help("resize all images to one size with ImageFolder::size([h, w], method)"));
             }
             match self.dtype {
                 DType::U8 => bytes.extend_from_slice(image.as_slice::<u8>()?),

@@ -62,7 +62,7 @@ fn image_dims(images: &Array) -> Result<[usize; 4]> {
         [height, width, channels] => Ok([1, height, width, channels]),
         [n, height, width, channels] => Ok([n, height, width, channels]),
         _ => Err(Error::shape(format!(
-            "an array of {:?}; an image is [height, width, channels], a batch of them has one axis more",
+            "the array has the shape {:?}; expected [height, width, channels] or [n, height, width, channels]",
             images.dims()
         ))),
     }
@@ -76,6 +76,6 @@ fn as_f32(images: &Array) -> Result<Array> {
             let values = images.as_slice::<u8>()?.iter().map(|&value| f32::from(value)).collect();
             Array::from_vec(images.dims(), values)
         }
-        other => Err(Error::dtype(None, other, format!("images are u8 or f32, not {other}"))),
+        other => Err(Error::dtype(None, other, format!("the images are {other}; expected u8 or f32"))),
     }
 }

@@ -23,13 +23,13 @@ pub fn standardize(images: &Array, mean: &[f32], deviation: &[f32]) -> Result<Ar
     let n_channels = images.dims().last().copied().unwrap_or(1);
     if mean.len() != n_channels || deviation.len() != n_channels {
         return Err(Error::shape(format!(
-            "{} means and {} deviations for {n_channels} channels",
+            "{} means and {} deviations were given; expected one of each for the {n_channels} channels",
             mean.len(),
             deviation.len()
         )));
     }
     if let Some(bad) = deviation.iter().find(|d| !(**d > 0.0 && d.is_finite())) {
-        return Err(Error::config(format!("a deviation of {bad}; expected a positive number")));
+        return Err(Error::config(format!("the deviation of a channel is {bad}; expected a positive number")));
     }
     let mut images = as_f32(images)?;
     if n_channels > 0 {

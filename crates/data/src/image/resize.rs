@@ -28,7 +28,9 @@ pub enum Method {
 pub fn resize(images: &Array, [height, width]: [usize; 2], method: Method) -> Result<Array> {
     let [n, from_height, from_width, channels] = image_dims(images)?;
     if [from_height, from_width, height, width].contains(&0) {
-        return Err(Error::shape(format!("images of {from_height} x {from_width} resized to {height} x {width}")));
+        return Err(Error::shape(format!(
+            "images of {from_height} x {from_width} cannot be resized to {height} x {width}: a size is 0"
+        )));
     }
     let dims = match images.rank() {
         3 => vec![height, width, channels],

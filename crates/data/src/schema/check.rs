@@ -71,7 +71,7 @@ impl<'a> Checker<'a> {
         let names = [(Role::Feature, batch.features()), (Role::Label, batch.labels())];
         for (role, name) in names.iter().flat_map(|(role, map)| map.keys().map(move |name| (*role, name))) {
             if !known.contains(&(role, &**name)) {
-                found.add_once(name, format!("a {role} that the schema does not have"));
+                found.add_once(name, format!("this {role} is not in the schema"));
             }
         }
         *n_rows += batch.n_rows() as u64;
@@ -90,8 +90,8 @@ fn missing(column: &SchemaColumn, batch: &Batch) -> String {
     };
     let near = nearest_name(name, others.keys().map(|name| &**name)).filter(|_| role != Role::Weights);
     match near {
-        Some(near) => format!("there is no such {role}; the nearest is `{near}`"),
-        None => format!("there is no such {role}"),
+        Some(near) => format!("the data have no such {role}; the nearest is `{near}`"),
+        None => format!("the data have no such {role}"),
     }
 }
 
@@ -115,7 +115,9 @@ impl Values<'_> {
             (Feature::Ragged(ragged), None) => {
                 let rows = ragged.row_splits().windows(2).enumerate().filter(|(_, row)| *required && row[0] == row[1]);
                 rows.for_each(|(i, _)| {
-                    found.add(name, Some(self.first + i as u64), || "no values, but they are required".into())
+                    found.add(name, Some(self.first + i as u64), || {
+                        "the row has no values, but they are required".into()
+                    })
                 });
                 ragged.values()
             }

@@ -26,14 +26,15 @@ const ID_ROWS: u64 = 50;
 
 pub(super) fn columns(statistics: &Statistics) -> Result<Vec<SchemaColumn>> {
     if statistics.n_rows() == 0 {
-        return Err(Error::config("a schema of no rows").help("infer it from data that has some"));
+        return Err(Error::config("the schema cannot be inferred: the data have no rows")
+            .help("infer it from data with at least one row"));
     }
     let columns = statistics.columns().iter().map(column).collect::<Result<Vec<_>>>()?;
     let mut names = HashSet::new();
     for column in &columns {
         if !names.insert(column.name.as_str()) {
             return Err(Error::config(format!("two columns of the schema would have the name `{}`", column.name))
-                .help("features and labels need names of their own; the weights are called `weights`"));
+                .help("rename one of them; features, labels and the weights (`weights`) need different names"));
         }
     }
     Ok(columns)

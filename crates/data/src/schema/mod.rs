@@ -76,8 +76,8 @@ impl Schema {
     /// Reads a schema from a file of at most [`Limits::text_bytes`].
     pub fn read_within(path: impl AsRef<Path>, limits: &Limits) -> Result<Schema> {
         let path = path.as_ref();
-        let text = String::from_utf8(limits.read_text(path).map_err(|e| e.context("reading a schema"))?)
-            .map_err(|e| Error::data(format!("a schema that is no UTF-8: {}", e.utf8_error())).in_file(path))?;
+        let text = String::from_utf8(limits.read_text(path).map_err(|e| e.context("while reading a schema"))?)
+            .map_err(|e| Error::data(format!("the schema is not UTF-8 text: {}", e.utf8_error())).in_file(path))?;
         Ok(Schema { columns: read::columns(&text, Some(path))?, text })
     }
 

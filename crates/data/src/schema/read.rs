@@ -23,27 +23,27 @@ const MAX_VALUES: usize = 1 << 24;
 pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColumn>> {
     let source = Source { text, path };
     if let Some(offset) = deep_key(text) {
-        let message = format!("a key of more than {MAX_PARTS} parts");
-        return Err(source.error(offset, None, message).help("a schema has tables `[columns.NAME]`"));
+        let message = format!("a key has more than {MAX_PARTS} parts");
+        return Err(source.error(offset, None, message).help("write tables `[columns.NAME]`"));
     }
     let document = DeTable::parse(text).map_err(|e| {
         let start = e.span().map_or(0, |span| span.start);
-        source.error(start, None, format!("not TOML: {}", e.message()))
+        source.error(start, None, format!("the schema is not valid TOML: {}", e.message()))
     })?;
     let mut tables = Vec::new();
     for (name, value) in document.get_ref() {
         if name.get_ref() != "columns" {
             let error = source.error(name.span().start, None, format!("unknown key `{}`", name.get_ref()));
-            return Err(error.help("a schema has tables `[columns.NAME]`"));
+            return Err(error.help("write tables `[columns.NAME]`"));
         }
         let Some(columns) = value.get_ref().as_table() else {
-            let message = format!("`columns` is a {}, expected tables", value.get_ref().type_str());
+            let message = format!("`columns` is a {}; expected tables", value.get_ref().type_str());
             return Err(source.error(value.span().start, None, message).help("write `[columns.NAME]`"));
         };
         for (name, column) in columns {
             let Some(table) = column.get_ref().as_table() else {
                 let message =
-                    format!("column `{}` is a {}, expected a table", name.get_ref(), column.get_ref().type_str());
+                    format!("column `{}` is a {}; expected a table", name.get_ref(), column.get_ref().type_str());
                 let help = format!("write `[columns.{}]`", name.get_ref());
                 return Err(source.error(column.span().start, Some(name.get_ref()), message).help(help));
             };
@@ -51,7 +51,7 @@ pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColum
         }
     }
     if tables.is_empty() {
-        return Err(source.error(0, None, "a schema without columns".to_string()).help("write `[columns.NAME]`"));
+        return Err(source.error(0, None, "the schema has no columns".to_string()).help("write `[columns.NAME]`"));
     }
     // The parser sorts tables by name; a schema keeps the order of its lines.
     tables.sort_by_key(|(name, _)| name.span().start);
@@ -63,8 +63,8 @@ pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColum
             n_defaults = n_defaults.saturating_add(dims.iter().product());
             if n_defaults > MAX_VALUES {
                 let message =
-                    format!("the defaults up to here have {n_defaults} values, at most {MAX_VALUES} are made");
-                return Err(reader.wrong("default", &message).help("give columns of many values no default"));
+                    format!("the defaults up to here have {n_defaults} values; at most {MAX_VALUES} are supported");
+                return Err(reader.wrong("default", &message).help("remove the default of columns with many values"));
             }
         }
         Ok(column)
@@ -108,8 +108,8 @@ impl<'a> Reader<'a> {
             Some(value) => self.one_of("type", value, DType::ALL)?,
             None => {
                 return Err(self
-                    .error(self.name.span().start, "`type` is not said".to_string())
-                    .help("add `type = \"f32\"`, or another"));
+                    .error(self.name.span().start, "`type` is missing".to_string())
+                    .help("add `type = \"f32\"`, or another type"));
             }
         };
         let is_number = dtype != DType::Str;
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
             None => ColumnKind::Vocabulary,
         };
         if kind == ColumnKind::Numeric && !is_number {
-            return Err(self.wrong("kind", "strings are not numbers"));
+            return Err(self.wrong("kind", "a column of strings cannot be numeric"));
         }
         let dims = self.get("shape").map_or(Ok(Some(Vec::new())), |value| self.shape(value))?;
         let required = match self.get("required") {
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
         };
         let default = self.get("default").map(|value| self.value("default", value, dtype)).transpose()?;
         if default.is_some() && dims.is_none() {
-            return Err(self.wrong("default", "a ragged row without values needs no default"));
+            return Err(self.wrong("default", "a ragged column cannot have a default"));
         }
         let (min, max) = (self.bound("min", dtype)?, self.bound("max", dtype)?);
         if let (Some(low), Some(high)) = (&min, &max)
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         let dims = sizes.ok_or_else(|| self.expected("shape", value, "a list of sizes, or \"ragged\""))?;
         match element_count(&dims) {
             Ok(n) if n <= MAX_VALUES => Ok(Some(dims)),
-            Ok(n) => Err(self.wrong("shape", &format!("{n} values a row, at most {MAX_VALUES} are supported"))),
+            Ok(n) => Err(self.wrong("shape", &format!("a row has {n} values; at most {MAX_VALUES} are supported"))),
             Err(error) => Err(self.wrong("shape", error.message())),
         }
     }
@@ -218,17 +218,17 @@ impl<'a> Reader<'a> {
         if matches!(dtype, DType::Str | DType::Bool) {
             return Err(self
                 .wrong(key, &format!("values of {dtype} have no order"))
-                .help("remove it, or list a domain"));
+                .help("remove it, or list the values in `domain`"));
         }
         match self.value(key, value, dtype)? {
-            Value::Float(float) if float.is_nan() => Err(self.wrong(key, "NaN is no bound")),
+            Value::Float(float) if float.is_nan() => Err(self.wrong(key, "NaN cannot be a bound")),
             value => Ok(Some(value)),
         }
     }
 
     fn domain(&self, list: &Spanned<DeValue<'_>>, dtype: DType) -> Result<Vec<Value>> {
         if !dtype.is_integer() && dtype != DType::Str {
-            return Err(self.wrong("domain", &format!("only strings and whole numbers have one, not {dtype}")));
+            return Err(self.wrong("domain", &format!("only strings and integers can have a domain, not {dtype}")));
         }
         let members = list.get_ref().as_array().filter(|members| !members.is_empty());
         let members = members.ok_or_else(|| self.expected("domain", list, "a list of at least one value"))?;

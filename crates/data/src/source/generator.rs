@@ -64,12 +64,16 @@ impl Stage for Generator {
 
     fn check(&self) -> Result<()> {
         if self.spec.is_empty() {
-            return Err(Error::config("a generator of no features").help("name at least one in the spec"));
+            return Err(
+                Error::config("the spec of the generator has no features").help("name at least one in the spec")
+            );
         }
         match self.spec.iter().find(|(_, spec)| matches!(spec, FeatureSpec::Padded { .. })) {
             None => Ok(()),
-            Some((name, _)) => Err(Error::unsupported(format!("feature `{name}` is padded, which rows cannot be"))
-                .help("make it ragged, and use `padded_batch`")),
+            Some((name, _)) => {
+                Err(Error::unsupported(format!("feature `{name}` has a padded spec, but single rows cannot be padded"))
+                    .help("make it ragged, and use `padded_batch`"))
+            }
         }
     }
 
@@ -113,7 +117,9 @@ impl Made {
                 }
                 Err(error) => {
                     self.pieces = None;
-                    return Err(error.context(format!("in what a generator made after row {}", self.given)));
+                    return Err(
+                        error.context(format!("in the rows that the generator yielded after row {}", self.given))
+                    );
                 }
             }
         }
@@ -126,7 +132,7 @@ impl Made {
             self.spec.keys().filter_map(|name| Some((name.clone(), found.get(name)?.clone()))).collect();
         let expected = if in_order.len() == found.len() { &in_order } else { &found };
         match difference(&self.spec, expected, "in the spec", "in the rows") {
-            Some(what) => Err(Error::shape(what).help("the spec given to `from_generator` is that of every piece")),
+            Some(what) => Err(Error::shape(what).help("yield only rows that match the spec given to `from_generator`")),
             None if found.keys().eq(self.spec.keys()) => Ok(batch),
             None => {
                 let mut ordered = Batch::new();
@@ -162,9 +168,9 @@ impl Stream for Made {
             }
         }
         if self.to_skip > 0 {
-            let message = format!("a position {} rows after the end of what a generator made", self.to_skip);
+            let message = format!("the position is {} rows after the last row of the generator", self.to_skip);
             self.to_skip = 0;
-            return Err(Error::config(message).help("the function must make the same rows for the same context"));
+            return Err(Error::config(message).help("make the same rows for the same context in the generator"));
         }
         Ok(None)
     }

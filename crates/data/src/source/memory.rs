@@ -19,12 +19,14 @@ impl Memory {
             let name = name.as_ref();
             rows = rows.and_then(|rows: Batch| {
                 if rows.features().contains_key(name) {
-                    return Err(Error::config(format!("there are two arrays named `{name}`")));
+                    return Err(
+                        Error::config(format!("there are two arrays named `{name}`")).help("give them different names")
+                    );
                 }
                 rows.with_feature(name, feature)
             });
         }
-        Memory { rows: rows.map_err(|e| e.context("in the arrays of a dataset")) }
+        Memory { rows: rows.map_err(|e| e.context("in the arrays of the dataset")) }
     }
 
     pub(crate) fn from_batch(batch: Batch) -> Memory {
@@ -50,7 +52,7 @@ impl Stage for Memory {
     fn check(&self) -> Result<()> {
         let rows = self.rows.as_ref().map_err(Error::clone)?;
         if rows.features().is_empty() && rows.labels().is_empty() {
-            return Err(Error::config("a dataset of no arrays").help("give it at least one named array"));
+            return Err(Error::config("the dataset has no arrays").help("give it at least one named array"));
         }
         Ok(())
     }
@@ -76,8 +78,8 @@ impl Stage for Memory {
 pub(crate) fn open(rows: Batch, from: &Position) -> Result<Box<dyn Stream>> {
     let ([next], []) = from.parts()?;
     let next = usize::try_from(next).ok().filter(|&next| next <= rows.n_rows()).ok_or_else(|| {
-        Error::config(format!("a position after row {next} of arrays with {} rows", rows.n_rows()))
-            .help("a position continues only the data it was taken from")
+        Error::config(format!("the position is after row {next}, but the arrays have {} rows", rows.n_rows()))
+            .help("resume with the data that the position was taken from")
     })?;
     Ok(Box::new(Rows { rows, next, spare: None }))
 }

@@ -32,8 +32,10 @@ impl<P: RowParser> RecordSource<P> {
 /// the position where reading began.
 pub(super) fn check_not_padded(name: &str, spec: &FeatureSpec) -> Result<()> {
     if matches!(spec, FeatureSpec::Padded { .. }) {
-        return Err(Error::unsupported(format!("feature `{name}` is padded, which rows before `batch` cannot be"))
-            .help("read it with FeatureSpec::ragged"));
+        return Err(Error::unsupported(format!(
+            "feature `{name}` has a padded spec, but rows cannot be padded before `batch`"
+        ))
+        .help("read it with FeatureSpec::ragged, and pad with `padded_batch`"));
     }
     Ok(())
 }
@@ -87,7 +89,7 @@ impl<P: RowParser> Format for Records<P> {
             let damaged = |damage: String| Some(format!("the record is damaged: {damage}").into());
             let damage = match record::frame_len(rest) {
                 Ok(Some(length)) if length.saturating_sub(record::FRAME_LEN as u64) > self.record_bytes as u64 => {
-                    let found = format!("a record of {} bytes", length - record::FRAME_LEN as u64);
+                    let found = format!("the record has {} bytes", length - record::FRAME_LEN as u64);
                     Some(Damage::limit("record_bytes", self.record_bytes, &found))
                 }
                 Ok(Some(length)) if length <= rest.len() as u64 => {

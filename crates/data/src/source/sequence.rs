@@ -61,7 +61,8 @@ struct Sequences {
 impl Sequences {
     fn new(context: Vec<(String, FeatureSpec)>, lists: Vec<(String, ListSpec)>) -> Result<(BatchSpec, Sequences)> {
         if context.is_empty() && lists.is_empty() {
-            return Err(Error::config("no features to read from the records").help("name at least one in the specs"));
+            return Err(Error::config("the specs name no features to read from the records")
+                .help("name at least one in the specs"));
         }
         context.iter().try_for_each(|(name, spec)| check_not_padded(name, spec))?;
         let names = context.iter().map(|(name, _)| name).chain(lists.iter().map(|(name, _)| name)).cloned().collect();
@@ -69,7 +70,7 @@ impl Sequences {
         let mut add = |name: String, feature: FeatureSpec| match spec.insert(name.clone(), feature) {
             None => Ok(()),
             Some(_) => Err(Error::config(format!("two features would have the name `{name}`"))
-                .help("the context and the lists need different names")),
+                .help("give the context and the lists different names")),
         };
         for (name, feature) in &context {
             add(name.clone(), feature.clone())?;

@@ -26,7 +26,9 @@ impl Dataset {
 
 fn parser(features: &[(String, FeatureSpec)]) -> Result<ExampleParser> {
     if features.is_empty() {
-        return Err(Error::config("no features to read from the records").help("name at least one in the spec"));
+        return Err(
+            Error::config("the spec names no features to read from the records").help("name at least one in the spec")
+        );
     }
     features.iter().try_for_each(|(name, spec)| check_not_padded(name, spec))?;
     ExampleParser::new(features.iter().cloned())

@@ -101,7 +101,7 @@ impl Column {
     pub(super) fn take(&mut self, feature: &Feature) -> Result<()> {
         let values = values_of(feature);
         if values.dtype() != self.dtype {
-            let message = format!("rows of {} follow rows of {}", values.dtype(), self.dtype);
+            let message = format!("these rows are {}, but earlier rows are {}", values.dtype(), self.dtype);
             return Err(Error::dtype(Some(self.dtype), values.dtype(), message));
         }
         if self.dims.as_deref() != values.dims().get(1..) {

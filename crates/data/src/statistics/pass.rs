@@ -101,7 +101,7 @@ fn check_names(columns: &[Column], features: &[(Role, &str, Feature)], n_rows: u
     }
     let found: Vec<_> = features.iter().map(|(role, name, _)| format!("{role} `{name}`")).collect();
     let expected: Vec<_> = known.map(|(role, name)| format!("{role} `{name}`")).collect();
-    Err(Error::shape(format!("from row {} on there are {found:?}, before there were {expected:?}", n_rows + 1)))
+    Err(Error::shape(format!("the rows from row {} on have {found:?}; earlier rows have {expected:?}", n_rows + 1)))
 }
 
 /// Summarises the whole blocks of all columns, and at the end also the rest.

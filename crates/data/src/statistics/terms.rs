@@ -69,7 +69,7 @@ impl TermStatistics {
         if terms.is_empty() {
             let n = self.n_values;
             return Err(Error::config(format!(
-                "no term of {n} values is among the {k} most frequent with {min_count} or more"
+                "no term of {n} values is among the {k} most frequent and occurs at least {min_count} times"
             ))
             .help("ask for more terms, or a smaller count"));
         }

@@ -32,12 +32,11 @@ impl Stage for Batched {
 
     fn check(&self) -> Result<()> {
         if self.n == 0 {
-            return Err(Error::config("batch(0): a batch has at least one row"));
+            return Err(Error::config("the batch size is 0; expected at least 1"));
         }
         if self.input.unit() == Unit::Batch {
-            return Err(
-                Error::config(format!("batch({}) of batches", self.n)).help("batch once; what follows gets batches")
-            );
+            return Err(Error::config(format!("`batch({})` was given batches; expected rows", self.n))
+                .help("call `batch` only once"));
         }
         Ok(())
     }
@@ -72,7 +71,7 @@ impl Stage for NoRemainder {
 
     fn check(&self) -> Result<()> {
         let before = self.input.stage().landmark();
-        Err(Error::config(format!("drop_remainder() after `{before}`, which has no remainder"))
+        Err(Error::config(format!("`drop_remainder()` follows `{before}`, which has no remainder"))
             .help("write it right after `batch`, `padded_batch` or `window`"))
     }
 

@@ -59,9 +59,8 @@ impl Stage for BucketByLength {
     fn check(&self) -> Result<()> {
         match self.input.unit() {
             Unit::Row => self.buckets.check(),
-            Unit::Batch => {
-                Err(Error::config("`bucket_by_sequence_length` of batches").help("it takes the place of `batch`"))
-            }
+            Unit::Batch => Err(Error::config("`bucket_by_sequence_length` was given batches; expected rows")
+                .help("use it instead of `batch`")),
         }
     }
 
@@ -74,8 +73,8 @@ impl Stage for BucketByLength {
         let (mut words, mut below) = from.parts_of(1 + n, 1)?;
         let given = words.split_off(1);
         if words == [0] && given.iter().any(|&given| given > 0) {
-            return Err(Error::config("a position at which rows of buckets were given before any was read")
-                .help("a position continues only the plan it was taken from"));
+            return Err(Error::config("the position says that rows were yielded before any row was read")
+                .help("resume with the plan that the position was taken from"));
         }
         let before = below.pop().unwrap_or_default();
         Ok(Box::new(BucketStream {
@@ -174,8 +173,10 @@ impl BucketStream {
         for bucket in 0..self.waiting.len() {
             let (given, arrived) = (self.given[bucket], self.waiting[bucket].n);
             let n = usize::try_from(given).ok().filter(|&n| n <= arrived).ok_or_else(|| {
-                Error::config(format!("a position after row {given} of a bucket of {arrived}"))
-                    .help("a position continues only the plan and the data it was taken from")
+                Error::config(format!(
+                    "the position is after row {given} of a bucket, but the bucket has {arrived} rows"
+                ))
+                .help("resume with the plan and the data that the position was taken from")
             })?;
             self.take(bucket, n)?;
         }
@@ -215,8 +216,8 @@ impl Stream for BucketStream {
             }
         }
         if std::mem::take(&mut self.to_replay) > 0 {
-            return Err(Error::config("a position after the last row")
-                .help("a position continues only the plan and the data it was taken from"));
+            return Err(Error::config("the position is after the last row")
+                .help("resume with the plan and the data that the position was taken from"));
         }
         let Some(bucket) = self.waiting.iter().position(|waiting| waiting.n > 0) else { return Ok(None) };
         if self.buckets.drop_remainder {

@@ -88,16 +88,19 @@ impl Buckets {
 
     pub(crate) fn check(&self) -> Result<()> {
         let Buckets { boundaries, batch_sizes, pad, .. } = self;
-        let error = |message: String| Err(Error::config(format!("`bucket_by_sequence_length` with {message}")));
+        let error = |message: String| Err(Error::config(format!("`bucket_by_sequence_length` was given {message}")));
         if batch_sizes.len() != boundaries.len() + 1 {
             let n = batch_sizes.len();
-            return error(format!("{} boundaries and {n} batch sizes; expected one size more", boundaries.len()));
+            return error(format!(
+                "{} boundaries and {n} batch sizes; expected one batch size more than boundaries",
+                boundaries.len()
+            ));
         }
         if boundaries.first() == Some(&0) || !boundaries.is_sorted_by(|a, b| a < b) {
-            return error(format!("the boundaries {boundaries:?}; expected numbers from 1 on that rise"));
+            return error(format!("the boundaries {boundaries:?}; expected increasing numbers of at least 1"));
         }
         if batch_sizes.contains(&0) {
-            return error(format!("the batch sizes {batch_sizes:?}; a batch has at least one row"));
+            return error(format!("the batch sizes {batch_sizes:?}; expected at least 1 each"));
         }
         pad.as_ref().map_or(Ok(()), Pad::check)
     }
@@ -114,7 +117,11 @@ impl Buckets {
         let place = "in the lengths for `bucket_by_sequence_length`";
         let lengths = (self.length)(batch).map_err(|e| e.context(place))?;
         if lengths.len() != batch.n_rows() {
-            let message = format!("{} lengths for {} rows", lengths.len(), batch.n_rows());
+            let message = format!(
+                "the function returned {} lengths for {} rows; expected one for each row",
+                lengths.len(),
+                batch.n_rows()
+            );
             return Err(Error::shape(message).context(place));
         }
         Ok(lengths.iter().map(|length| self.boundaries.partition_point(|boundary| boundary <= length)).collect())
@@ -127,7 +134,7 @@ impl Buckets {
             (true, Some(boundary)) => Ok(Some(boundary - 1)),
             (true, None) => {
                 let last = self.boundaries.last().copied().unwrap_or(0);
-                Err(Error::shape(format!("a row has no boundary to be padded to: its length is {last} or more"))
+                Err(Error::shape(format!("a row has the length {last} or more, so there is no boundary to pad it to"))
                     .help("add a boundary above the longest row, or do not pad to boundaries"))
             }
         }
@@ -147,7 +154,9 @@ fn row_lengths(batch: &Batch, name: &str) -> Result<Vec<usize>> {
         Feature::Ragged(ragged) => {
             Ok(ragged.row_splits().windows(2).map(|ends| (ends[1] - ends[0]) as usize).collect())
         }
-        Feature::Dense(_) => Err(Error::shape(format!("feature `{name}` is dense: all its rows have one length"))
-            .help("name a ragged feature, or give lengths by a function")),
+        Feature::Dense(_) => Err(Error::shape(format!(
+            "feature `{name}` is dense, so all its rows have one length; expected a ragged feature"
+        ))
+        .help("name a ragged feature, or give a function that returns the lengths")),
     }
 }

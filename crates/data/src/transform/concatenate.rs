@@ -49,8 +49,8 @@ impl Stage for Concatenate {
         check_specs("concatenate", &self.inputs)?;
         let ([which], [below]) = from.parts()?;
         let input = self.inputs.get(usize::try_from(which).unwrap_or(usize::MAX)).ok_or_else(|| {
-            Error::config(format!("a position in dataset {which} of two"))
-                .help("a position continues only its own plan")
+            Error::config(format!("the position is in dataset {which} (from 0), but `concatenate` has two"))
+                .help("resume with the plan that the position was taken from")
         })?;
         let current = input.stage().open(cx, below)?;
         let next = (which == 0).then(|| self.inputs[1].clone());

@@ -75,7 +75,7 @@ fn ragged(batch: Batch, name: &str) -> Result<Batch> {
         Some(Feature::Dense(array)) => array,
     };
     let [n_rows, width, inner @ ..] = array.dims() else {
-        return Err(Error::shape(format!("feature `{name}` has one value a row, which is not ragged")));
+        return Err(Error::shape(format!("feature `{name}` has one value per row, so it cannot become ragged")));
     };
     let values = array.reshape([&[n_rows * width], inner].concat())?;
     let splits: Vec<i64> = (0..=*n_rows).map(|i| (i * width) as i64).collect();

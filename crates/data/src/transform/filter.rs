@@ -52,8 +52,11 @@ impl Stream for FilterStream {
         while let Some(StreamItem { batch, after }) = self.input.pull(want)? {
             let keep = (self.function)(&batch).map_err(|e| e.context("in the function of `filter`"))?;
             if keep.len() != batch.n_rows() {
-                let message =
-                    format!("the function of `filter` gave {} answers for {} rows", keep.len(), batch.n_rows());
+                let message = format!(
+                    "the function of `filter` returned {} answers for {} rows; expected one for each row",
+                    keep.len(),
+                    batch.n_rows()
+                );
                 return Err(Error::shape(message));
             }
             let kept: Vec<u64> = (0..).zip(&keep).filter_map(|(row, &keep)| keep.then_some(row)).collect();

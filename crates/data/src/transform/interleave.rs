@@ -50,8 +50,9 @@ impl Stage for Interleave {
 
     fn check(&self) -> Result<()> {
         if self.cycle_length == 0 || self.block_length == 0 {
-            let message = format!("cycle_length {} and block_length {}", self.cycle_length, self.block_length);
-            return Err(Error::config(format!("`interleave` with {message}; expected at least 1 of each")));
+            let message =
+                format!("a cycle_length of {} and a block_length of {}", self.cycle_length, self.block_length);
+            return Err(Error::config(format!("`interleave` was given {message}; expected at least 1 each")));
         }
         check_units("interleave", &self.inputs)
     }
@@ -67,8 +68,8 @@ impl Stage for Interleave {
         let (words, below) = from.parts_of(3 + n_places, n_places)?;
         let within = |word: u64, end: usize| usize::try_from(word).ok().filter(|&word| word < end);
         let foreign = || {
-            Error::config("a position of other datasets than those to interleave")
-                .help("a position continues only the plan it was taken from")
+            Error::config("the position does not belong to the datasets of `interleave`")
+                .help("resume with the plan that the position was taken from")
         };
         let mut places = Vec::new();
         for (&word, from) in words[3..].iter().zip(below) {

@@ -60,7 +60,8 @@ pub(crate) fn apply(function: &MapFn, unit: Unit, StreamItem { batch, after }: S
     let n_rows = batch.n_rows();
     let batch = function(batch).map_err(|e| e.context("in the function of `map`"))?;
     if unit == Unit::Row && batch.n_rows() != n_rows {
-        let message = format!("the function of `map` made {} rows of {n_rows}", batch.n_rows());
+        let message =
+            format!("the function of `map` returned {} rows for {n_rows}; expected the same number", batch.n_rows());
         return Err(Error::shape(message).help("use `filter` to leave rows out, or `map` after `batch`"));
     }
     Ok(StreamItem { batch, after })
@@ -70,8 +71,8 @@ pub(crate) fn apply(function: &MapFn, unit: Unit, StreamItem { batch, after }: S
 /// function.
 pub(crate) fn spec_of_first(stage: &dyn Stage) -> Result<BatchSpec> {
     let mut stream = stage.open(&InputContext { n_threads: 1, ..InputContext::default() }, &Position::default())?;
-    let sample = stream
-        .pull(1)?
-        .ok_or_else(|| Error::config("the spec of a mapped dataset is that of its first rows, and there are none"))?;
+    let sample = stream.pull(1)?.ok_or_else(|| {
+        Error::config("the spec of a mapped dataset comes from its first row, but the dataset has no rows")
+    })?;
     Ok(spec_of(&sample.batch))
 }

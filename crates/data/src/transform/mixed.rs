@@ -30,8 +30,10 @@ impl Ahead {
     pub(crate) fn open(input: &Dataset, cx: &InputContext, from: &Position) -> Result<Ahead> {
         let ([given], [before]) = from.parts()?;
         if given >= PIECE as u64 {
-            return Err(Error::config(format!("a position after {given} rows of a piece, which has at most {PIECE}"))
-                .help("a position continues only the plan it was taken from"));
+            return Err(Error::config(format!(
+                "the position is after {given} rows of a piece, but a piece has at most {PIECE}"
+            ))
+            .help("resume with the plan that the position was taken from"));
         }
         let mut stream = input.stage().open(cx, before)?;
         discard(&mut *stream, Unit::Row, given)?;

@@ -67,9 +67,10 @@ impl Pad {
     pub(crate) fn check(&self) -> Result<()> {
         match self.values.iter().find(|(_, value)| value.rank() != 0) {
             None => Ok(()),
-            Some((name, value)) => {
-                Err(Error::shape(format!("the padding of `{name}` is {:?}; expected a single value", value.dims())))
-            }
+            Some((name, value)) => Err(Error::shape(format!(
+                "the padding value of `{name}` has the shape {:?}; expected a single value",
+                value.dims()
+            ))),
         }
     }
 
@@ -113,7 +114,9 @@ impl Pad {
             Feature::Dense(array) if own_size.is_none() => return Ok(array.clone().into()),
             Feature::Dense(array) => {
                 let [n_rows, width, inner @ ..] = array.dims() else {
-                    return Err(Error::shape(format!("feature `{name}` has one value a row, which cannot be padded")));
+                    return Err(Error::shape(format!(
+                        "feature `{name}` has one value per row, so it cannot be padded"
+                    )));
                 };
                 let dims = [&[n_rows * width], inner].concat();
                 (array.reshape(dims)?, (0..*n_rows).map(|i| i * width..(i + 1) * width).collect())
@@ -124,7 +127,7 @@ impl Pad {
         if let Some(row) = rows.iter().position(|row| row.len() > size) {
             let (n, number) = (rows[row].len(), row + 1);
             let message =
-                format!("feature `{name}` has {n} values in row {number} of a batch, which is padded to {size}");
+                format!("feature `{name}` has {n} values in row {number} of a batch, but rows are padded to {size}");
             return Err(Error::shape(message).help("give a larger size, or shorten the rows with `map`"));
         }
         let dims = [&[rows.len(), size], &values.dims()[1..]].concat();

@@ -69,7 +69,7 @@ impl Stage for Prefetch {
 
     fn check(&self) -> Result<()> {
         if self.n == 0 {
-            return Err(Error::config("prefetch(0): expected room for at least one item"));
+            return Err(Error::config("the buffer of `prefetch` has room for 0 items; expected at least 1"));
         }
         Ok(())
     }

@@ -98,8 +98,8 @@ impl Stream for RepeatStream {
             self.current = None;
             if self.n.is_none_or(|n| self.epoch < n) {
                 if self.n_empty >= MAX_EMPTY {
-                    let message = format!("nothing to repeat: {MAX_EMPTY} epochs in a row had no element");
-                    return Err(Error::config(message).help("look at the filters and the files below `repeat`"));
+                    let message = format!("there is nothing to repeat: {MAX_EMPTY} epochs in a row had no elements");
+                    return Err(Error::config(message).help("check the filters and the files before `repeat`"));
                 }
                 self.current = Some(self.open_epoch(&Position::default())?);
             }

@@ -109,7 +109,7 @@ impl Rule {
     /// Makes the feature the weights of the batch.
     fn weigh(&self, batch: &Batch) -> Result<Batch> {
         let Some(Feature::Dense(weights)) = batch.features().get(self.name.as_str()) else {
-            return Err(Error::shape(format!("the weights `{}` are ragged; expected one number a row", self.name)));
+            return Err(Error::shape(format!("the weights `{}` are ragged; expected one number per row", self.name)));
         };
         let mut changed = Batch::new();
         for (name, feature) in batch.features().iter().filter(|(name, _)| ***name != *self.name) {
@@ -123,6 +123,6 @@ impl Rule {
 
     fn missing<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Error {
         let what = if self.role == Role::Label { "label" } else { "weights" };
-        missing(&self.name, &format!("to make the {what} of"), known)
+        missing(&self.name, &format!("to use as {what}"), known)
     }
 }

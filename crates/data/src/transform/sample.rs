@@ -64,8 +64,11 @@ impl Stage for Sample {
         check_units("sample_from_datasets", &self.inputs)?;
         let total: f64 = self.weights.iter().sum();
         if self.weights.iter().any(|weight| weight.is_nan() || *weight < 0.0) || total <= 0.0 || total.is_infinite() {
-            let message = format!("`sample_from_datasets` with the weights {:?}", self.weights);
-            return Err(Error::config(message).help("expected finite numbers from 0 on, not all of them 0"));
+            let message = format!(
+                "`sample_from_datasets` was given the weights {:?}; expected finite numbers of at least 0, not all 0",
+                self.weights
+            );
+            return Err(Error::config(message));
         }
         Ok(())
     }
@@ -79,8 +82,11 @@ impl Stage for Sample {
         let n = self.inputs.len();
         let (words, below) = from.parts_of(1 + n, n)?;
         if words[0] > u64::MAX / 2 {
-            return Err(Error::config(format!("a position after {} draws", words[0]))
-                .help("a position continues only the plan it was taken from"));
+            return Err(Error::config(format!(
+                "the position is after {} draws, which is more than a run can make",
+                words[0]
+            ))
+            .help("resume with the plan that the position was taken from"));
         }
         let mut inputs = Vec::new();
         for ((input, from), &ended) in self.inputs.iter().zip(&below).zip(&words[1..]) {

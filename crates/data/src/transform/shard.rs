@@ -40,12 +40,12 @@ impl Stage for Shard {
     fn check(&self) -> Result<()> {
         match self.shard {
             Some((n, index)) if index >= n => Err(Error::config(format!(
-                "shard({n}, {index}): shards count from 0, so the index is below their number"
+                "`shard({n}, {index})` was given the index {index}; expected less than the number of shards, {n}"
             ))),
-            None if self.input.is_shuffled_by_worker() => {
-                Err(Error::config("shard_by_worker of rows that every worker shuffles on its own")
-                    .help("use `shuffle` before it, or leave it out and let every worker read all rows"))
-            }
+            None if self.input.is_shuffled_by_worker() => Err(Error::config(
+                "`shard_by_worker` follows `shuffle_by_worker`, so every worker would see the rows in another order",
+            )
+            .help("use `shuffle` before it, or leave `shard_by_worker` out and let every worker read all rows")),
             _ => Ok(()),
         }
     }

@@ -42,7 +42,7 @@ impl Stage for Shuffle {
 
     fn check(&self) -> Result<()> {
         if self.buffer_size == 0 {
-            return Err(Error::config("shuffle with a buffer of 0 elements; expected at least 1"));
+            return Err(Error::config("the buffer of `shuffle` has room for 0 elements; expected at least 1"));
         }
         Ok(())
     }
@@ -64,8 +64,8 @@ impl Stage for Shuffle {
             let ([next], []) = from.parts()?;
             let n_rows = rows.n_rows()?;
             if next > n_rows {
-                let message = format!("a position after row {next} of shuffled arrays with {n_rows} rows");
-                return Err(Error::config(message).help("a position continues only the data it was taken from"));
+                let message = format!("the position is after row {next}, but the shuffled arrays have {n_rows} rows");
+                return Err(Error::config(message).help("resume with the data that the position was taken from"));
             }
             let key = Key::new(cx.seed, &format!("shuffle/{seed}"));
             let order = random::Stream::new(key, cx.epoch).permutation(n_rows);
@@ -178,8 +178,12 @@ impl Stream for Blocks {
         }
         let Some(block) = &self.elements else { return Ok(None) };
         let given = usize::try_from(self.given).ok().filter(|&given| given < block.order.len()).ok_or_else(|| {
-            Error::config(format!("a position after element {} of a block of {}", self.given, block.order.len()))
-                .help("a position continues only the plan and the data it was taken from")
+            Error::config(format!(
+                "the position is after element {} of a block, but the block has {} elements",
+                self.given,
+                block.order.len()
+            ))
+            .help("resume with the plan and the data that the position was taken from")
         })?;
         let (batch, end) = match &block.elements {
             Elements::Rows(rows) => {

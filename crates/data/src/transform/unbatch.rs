@@ -44,7 +44,8 @@ impl Stage for Unbatch {
     fn check(&self) -> Result<()> {
         match self.input.unit() {
             Unit::Batch => Ok(()),
-            Unit::Row => Err(Error::config("`unbatch` of rows").help("there is nothing to take apart before `batch`")),
+            Unit::Row => Err(Error::config("`unbatch` was given rows; expected batches")
+                .help("use it after `batch`, or leave it out")),
         }
     }
 
@@ -81,8 +82,11 @@ impl Stream for UnbatchStream {
             };
             let n_rows = current.batch.n_rows();
             let start = usize::try_from(self.given).ok().filter(|&given| given <= n_rows).ok_or_else(|| {
-                Error::config(format!("a position after row {} of a batch of {n_rows}", self.given))
-                    .help("a position continues only the plan and the data it was taken from")
+                Error::config(format!(
+                    "the position is after row {} of a batch, but the batch has {n_rows} rows",
+                    self.given
+                ))
+                .help("resume with the plan and the data that the position was taken from")
             })?;
             let end = start.saturating_add(want).min(n_rows);
             let rows = slice(&current.batch, start..end)?;

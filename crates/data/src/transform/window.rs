@@ -68,13 +68,15 @@ impl Stage for Window {
     fn check(&self) -> Result<()> {
         let Shape { size, shift, stride, .. } = self.shape;
         if size == 0 || shift == 0 || stride == 0 {
-            let message = format!("window(size {size}, shift {shift}, stride {stride}): expected at least 1 of each");
+            let message = format!(
+                "`window` was given the size {size}, shift {shift} and stride {stride}; expected at least 1 each"
+            );
             return Err(Error::config(message));
         }
         match self.input.unit() {
             Unit::Row => Ok(()),
             Unit::Batch => {
-                Err(Error::config("`window` of batches").help("windows are made of rows: put `batch` after"))
+                Err(Error::config("`window` was given batches; expected rows").help("put `batch` after `window`"))
             }
         }
     }
@@ -102,10 +104,10 @@ impl Stage for Window {
         let ([next], [below]) = from.parts()?;
         if next > (PIECE + self.shape.shift) as u64 {
             return Err(Error::config(format!(
-                "a position {next} rows before a window, which begins every {}",
+                "the position is {next} rows before a window, but a window begins every {} rows",
                 self.shape.shift
             ))
-            .help("a position continues only the plan it was taken from"));
+            .help("resume with the plan that the position was taken from"));
         }
         Ok(Box::new(WindowStream {
             input: self.input.stage().open(cx, below)?,
@@ -207,7 +209,7 @@ impl Stream for WindowStream {
 /// Stacks the rows of each window into one row. `ends` are the row splits of the windows.
 fn stack(rows: &Batch, ends: &[i64], shape: Shape) -> Result<Batch> {
     if rows.weights().is_some() {
-        return Err(Error::unsupported("`window` of rows that have weights").help("use `weights` after `window`"));
+        return Err(Error::unsupported("`window` was given rows with weights").help("use `weights` after `window`"));
     }
     let one = |name: &str, feature: &Feature| -> Result<Feature> {
         let Feature::Dense(array) = feature else { return Err(nested(name)) };

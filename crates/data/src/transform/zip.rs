@@ -140,9 +140,7 @@ fn side_by_side(parts: Vec<Batch>) -> Result<Batch> {
         }
         if let Some(weights) = part.weights() {
             if all.weights().is_some() {
-                return Err(
-                    Error::config("two of the zipped datasets have weights").help("make them weights after `zip`")
-                );
+                return Err(Error::config("two of the zipped datasets have weights").help("call `weights` after `zip`"));
             }
             all = all.with_weights(weights.clone()).map_err(unequal)?;
         }
@@ -156,5 +154,5 @@ fn clash(what: &str, name: &str) -> Error {
 }
 
 fn unequal(error: Error) -> Error {
-    error.context("in batches put side by side by `zip`").help("zip rows, and batch the result")
+    error.context("in the batches that `zip` joins").help("zip rows, and batch the result")
 }

@@ -67,7 +67,7 @@ pub fn columns(batch: &Batch, weights: Option<&str>) -> Result<Vec<(String, Feat
     let mut add = |name: &str, feature: Feature| {
         if columns.iter().any(|(other, _)| other == name) {
             return Err(Error::config(format!("two columns would have the name `{name}`"))
-                .help("features, labels and weights need names of their own in a file"));
+                .help("rename one of them: features, labels and weights need different names in a file"));
         }
         columns.push((name.to_string(), feature));
         Ok(())
@@ -78,11 +78,11 @@ pub fn columns(batch: &Batch, weights: Option<&str>) -> Result<Vec<(String, Feat
     match (batch.weights(), weights) {
         (Some(array), Some(name)) => add(name, array.clone().into())?,
         (Some(_), None) => {
-            return Err(Error::config("the rows have weights, which have no name in a file")
+            return Err(Error::config("the rows have weights, but no name was given for their column")
                 .help("name them with the writer's `weights`"));
         }
         (None, Some(name)) => {
-            return Err(Error::config(format!("no weights to write under the name `{name}`"))
+            return Err(Error::config(format!("the rows have no weights to write as column `{name}`"))
                 .help("leave the writer's `weights` out"));
         }
         (None, None) => {}

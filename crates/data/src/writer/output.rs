@@ -37,8 +37,11 @@ impl Output {
             Compression::Gzip => Sink::Gzip(GzEncoder::new(file()?, level)),
             Compression::Zlib => Sink::Zlib(ZlibEncoder::new(file()?, level)),
             Compression::Zstd => {
-                return Err(Error::unsupported(format!("zstd is read but not written: {}", target.display()))
-                    .help("write gzip (`.gz`), or no compression"));
+                return Err(Error::unsupported(format!(
+                    "cannot write {}: zstd files can be read but not written",
+                    target.display()
+                ))
+                .help("write gzip (`.gz`), or no compression"));
             }
         };
         Ok(Output { sink, target: target.to_path_buf() })

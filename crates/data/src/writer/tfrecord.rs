@@ -85,7 +85,7 @@ impl TfRecordWriter {
     fn paths(&self) -> Result<Vec<PathBuf>> {
         let Some(n) = self.n_shards else { return Ok(vec![self.path.clone()]) };
         if n == 0 || n > MAX_SHARDS {
-            return Err(Error::config(format!("{n} files to write records to, expected 1 to {MAX_SHARDS}")));
+            return Err(Error::config(format!("the number of record files is {n}; expected 1 to {MAX_SHARDS}")));
         }
         // A reader finds the compression from the extension.
         let ending = match Compression::of(&self.path) {

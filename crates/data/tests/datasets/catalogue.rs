@@ -148,7 +148,7 @@ fn pieces_go_on_from_any_row() -> Result<()> {
         }
         assert_eq!(n_seen, whole.len());
         let after = data.iter_from(&cx, &Position::new([76], [])).next().unwrap().unwrap_err().to_string();
-        assert!(after.contains("a position after row 76"), "{after}");
+        assert!(after.contains("the position is after row 76"), "{after}");
     }
     Ok(())
 }
@@ -159,19 +159,22 @@ fn mistakes() {
     for (error, text) in [
         (load("irisse", "train"), "did you mean `iris`?"),
         (load("imagenet", "train"), "fashion_mnist"),
-        (load("iris", "test"), "there are [\"train\"]"),
-        (load("iris", "train[80]"), "`train[80]` is no piece"),
+        (load("iris", "test"), "choose one of [\"train\"]"),
+        (load("iris", "train[80]"), "`train[80]` is not a piece"),
         (load("iris", "train[:101%]"), "percents lie between 0 and 100"),
-        (load("iris", "train[a:b]"), "no piece"),
-        (load("iris", "train[:80%"), "no piece"),
-        (datasets::load("iris", "train").unwrap().validation_split(1.5).unwrap_err().to_string(), "split of 1.5"),
-        (datasets::load("iris", "train").unwrap().validation_split(f64::NAN).unwrap_err().to_string(), "split of NaN"),
+        (load("iris", "train[a:b]"), "not a piece"),
+        (load("iris", "train[:80%"), "not a piece"),
+        (datasets::load("iris", "train").unwrap().validation_split(1.5).unwrap_err().to_string(), "split is 1.5"),
+        (datasets::load("iris", "train").unwrap().validation_split(f64::NAN).unwrap_err().to_string(), "split is NaN"),
         (
             datasets::Folder::new("x").load("boston_housing", "train").unwrap().one_hot().unwrap_err().to_string(),
             "`medv` of boston_housing is a quantity",
         ),
-        (datasets::one_hot(&Array::from([0i64, 3]), 3).unwrap_err().to_string(), "the class 3 in row 2"),
-        (datasets::one_hot(&Array::from([0i64]), 0).unwrap_err().to_string(), "there are 0, from 0"),
+        (
+            datasets::one_hot(&Array::from([0i64, 3]), 3).unwrap_err().to_string(),
+            "the class in row 2 of the batch is 3",
+        ),
+        (datasets::one_hot(&Array::from([0i64]), 0).unwrap_err().to_string(), "less than 0"),
         (datasets::one_hot(&Array::from([0i32]), 3).unwrap_err().to_string(), "i64"),
     ] {
         assert!(error.contains(text), "{text}: {error}");

@@ -37,9 +37,9 @@ fn images_in_a_folder_of_the_sets_name_or_beside() -> Result<()> {
 
     let fails = || Folder::new(&root).load("fashion_mnist", "train").unwrap().dataset().spec().unwrap_err().to_string();
     std::fs::write(root.join("train-labels-idx1-ubyte"), [0, 0, 8, 1, 0, 0, 0, 2, 3, 10]).unwrap();
-    assert!(fails().contains("the label 10 in row 2; there are 0 to 9"), "{}", fails());
+    assert!(fails().contains("the label in row 2 is 10; expected 0 to 9"), "{}", fails());
     std::fs::write(root.join("fashion_mnist/train-images-idx3-ubyte"), labels).unwrap();
-    assert!(fails().contains("an array of [12], expected images of [28, 28]"), "{}", fails());
+    assert!(fails().contains("an array of the shape [12]; expected images of the shape [28, 28]"), "{}", fails());
     let missing = Folder::new(&root).load("fashion_mnist", "test")?.dataset().spec().unwrap_err().to_string();
     assert!(missing.contains("t10k-images-idx3-ubyte.gz") && missing.contains("fetch_from"), "{missing}");
     std::fs::remove_dir_all(root).unwrap();

@@ -76,12 +76,12 @@ fn files_that_are_not_right_leave_nothing() {
     let elsewhere = b"HTTP/1.1 302 Found\r\nLocation: http://example.org/x\r\nContent-Length: 0\r\n\r\n".to_vec();
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (what, answered, parts) in [
-        ("another file", answer("200 OK", b"not MNIST"), ["expected 1a1a05eab793c14b", "nothing was kept"]),
+        ("another file", answer("200 OK", b"not MNIST"), ["expected 1a1a05eab793c14b", "was not kept"]),
         ("cut", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc".to_vec(), ["after 3 bytes", "images"]),
         ("cut chunks", [chunked, &b"9\r\nabc"[..]].concat(), ["cannot fetch", "images"]),
         ("broken chunks", [chunked, &b"xyz\r\n"[..]].concat(), ["cannot fetch", "images"]),
         ("too long", b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec(), ["99999999999", "at most"]),
-        ("a part", answer("206 Partial Content", b"abc"), ["it answers 206", "images"]),
+        ("a part", answer("206 Partial Content", b"abc"), ["the server answers 206", "images"]),
         ("missing", answer("404 Not Found", b"no"), ["404", "images"]),
         ("elsewhere", elsewhere, ["cannot fetch", "images"]),
         ("no answer", b"nonsense\r\n\r\n".to_vec(), ["cannot fetch", "images"]),
@@ -115,7 +115,7 @@ fn strangers_are_not_trusted() {
     let none = root.join("none.pem");
     std::fs::write(&none, "not a certificate").unwrap();
     let error = error_of(&Folder::new(&root).fetch_from(&server.address).certificates(&none), "cifar10");
-    assert!(error.contains("none.pem") && error.contains("there is no certificate"), "{error}");
+    assert!(error.contains("none.pem") && error.contains("the file has no certificate"), "{error}");
     std::fs::remove_dir_all(root).unwrap();
 }
 

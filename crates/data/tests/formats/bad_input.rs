@@ -18,30 +18,30 @@ fn described(descr: &str, shape: &str) -> Vec<u8> {
 fn npy() {
     let whole = cases().swap_remove(0).bytes;
     for (bytes, text) in [
-        (b"PK\x03\x04".to_vec(), "it begins with \"PK\\u{3}\\u{4}\""),
+        (b"PK\x03\x04".to_vec(), "the file begins with \"PK\\u{3}\\u{4}\""),
         (b"\x93NUMPY\x07\x01".to_vec(), "version 7.1"),
-        (b"\x93NUMPY\x01".to_vec(), "ends within its header"),
-        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec(), "a header of 4294967295 bytes"),
-        (whole[..40].to_vec(), "ends within its header"),
+        (b"\x93NUMPY\x01".to_vec(), "ends in the middle of its header"),
+        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec(), "the header has 4294967295 bytes"),
+        (whole[..40].to_vec(), "ends in the middle of its header"),
         (whole[..whole.len() - 1].to_vec(), "5 bytes of data"),
-        (npy_file("{'descr': '<f4'}", &[]), "not all of descr, fortran_order and shape"),
-        (npy_file("{'descr': [('a', '<f4')], }", &[]), "a structured array"),
-        (npy_file("{'descr': '<f4', 'colour': 1}", &[]), "an unknown key `colour`"),
+        (npy_file("{'descr': '<f4'}", &[]), "lacks one of descr, fortran_order and shape"),
+        (npy_file("{'descr': [('a', '<f4')], }", &[]), "the array is structured"),
+        (npy_file("{'descr': '<f4', 'colour': 1}", &[]), "the unknown key `colour`"),
         (npy_file("{'descr': '<f4', } x", &[]), "text after the dictionary, at byte 18"),
-        (npy_file("\u{fffd}", &[]), "no `{` where one belongs"),
+        (npy_file("\u{fffd}", &[]), "expected `{`, at byte 0"),
         (described("|O", "(1,)"), "pickled"),
         (described("<u8", "(1,)"), "astype(numpy.int64)"),
         (described("<c8", "(1,)"), "numpy's type `<c8`"),
         (described("|S0", "(9999999999999,)"), "numpy's type `|S0`"),
-        (described("<U4611686018427387905", "(1,)"), "elements larger than memory"),
-        (described("<f4", "(3,)"), "8 bytes of data, where the header says [3] of 4 bytes each: 12"),
+        (described("<U4611686018427387905", "(1,)"), "larger than memory"),
+        (described("<f4", "(3,)"), "8 bytes of data; expected 12 for the shape [3] of 4 bytes each"),
         (described("<f4", "(4611686018427387904, 8)"), "does not fit into the address space"),
         (described("|S99999999999", "(1099511627776,)"), "more than memory can hold"),
         (described("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 2)"), "9 axes"),
-        (described("<f4", "(-2,)"), "a size that is not a number"),
+        (described("<f4", "(-2,)"), "a size is not a number"),
         (
             npy_file("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", &[0xff; 4]),
-            "0xffffffff is no code point",
+            "0xffffffff is not a Unicode code point",
         ),
         (npy_file("{'descr': '|b1', 'fortran_order': False, 'shape': (1,)}", &[2]), "neither 0 nor 1"),
     ] {
@@ -56,18 +56,18 @@ fn npz() {
     let find = |text: &[u8]| whole.windows(text.len()).rposition(|window| window == text).unwrap();
     let (entry, end) = (find(b"PK\x01\x02"), find(b"PK\x05\x06"));
     for (at, value, text) in [
-        (whole.len() - 22, 0, "without the end of a zip archive"),
-        (end + 16, whole[end + 16] ^ 1, "no entry where the directory says one is"),
+        (whole.len() - 22, 0, "no end of a zip archive"),
+        (end + 16, whole[end + 16] ^ 1, "the archive's directory has no entry here"),
         (end + 18, 0xff, "the archive's directory lies outside the file"),
         (end + 10, 4, "in member 4 of 4"),
-        (end + 10, 0, "an archive of no arrays"),
+        (end + 10, 0, "the archive has no arrays"),
         (entry + 8, 1, "`word.npy` is encrypted"),
         (entry + 10, 12, "compressed by method 12"),
-        (entry + 16, whole[entry + 16] ^ 1, "its checksum is"),
-        (entry + 24, whole[entry + 24] ^ 1, "it unpacks to"),
-        (entry + 23, 0x7f, "it lies outside the file"),
-        (entry + 42, whole[entry + 42] ^ 1, "`word.npy` is not where the directory says"),
-        (entry + 46 + 7, b'x', "those of an NPZ end in .npy"),
+        (entry + 16, whole[entry + 16] ^ 1, "the checksum of the array is"),
+        (entry + 24, whole[entry + 24] ^ 1, "the array unpacks to"),
+        (entry + 23, 0x7f, "the entry lies outside the file"),
+        (entry + 42, whole[entry + 42] ^ 1, "`word.npy` is not where the archive's directory says"),
+        (entry + 46 + 7, b'x', "the names in an NPZ file end in .npy"),
     ] {
         let mut bytes = whole.clone();
         bytes[at] = value;
@@ -86,22 +86,22 @@ fn npz() {
 #[test]
 fn idx_and_cifar10() {
     for (bytes, text) in [
-        (&b"\x00\x00"[..], "2 bytes, which is less than an IDX header"),
-        (b"\x1f\x8b\x08\x00", "gzip: name it .gz"),
+        (&b"\x00\x00"[..], "2 bytes, which is shorter than its IDX header"),
+        (b"\x1f\x8b\x08\x00", "add .gz to its name"),
         (b"\x00\x01\x08\x01", "the bytes [00, 01, 08, 01]"),
-        (b"\x00\x00\x0a\x01", "the element type 0x0a"),
+        (b"\x00\x00\x0a\x01", "the element type is 0x0a"),
         (b"\x00\x00\x08\x09", "9 axes"),
-        (b"\x00\x00\x08\x02\x00\x00\x00\x01", "less than an IDX header"),
-        (b"\x00\x00\x08\x01\x00\x00\x00\x02\x07", "1 bytes of data, where the header says [2] of 1 bytes each: 2"),
+        (b"\x00\x00\x08\x02\x00\x00\x00\x01", "shorter than its IDX header"),
+        (b"\x00\x00\x08\x01\x00\x00\x00\x02\x07", "1 bytes of data; expected 2 for the shape [2] of 1 bytes each"),
         (b"\x00\x00\x0e\x02\xff\xff\xff\xff\xff\xff\xff\xff", "does not fit into the address space"),
-        (b"\x00\x00\x08\x00\x07\x07", "2 bytes of data, where the header says []"),
+        (b"\x00\x00\x08\x00\x07\x07", "2 bytes of data; expected 1 for the shape []"),
     ] {
         let error = idx::from_bytes(bytes).unwrap_err().to_string();
         assert!(error.contains(text), "{text}: {error}");
     }
     let (short, label) = (cifar10::from_bytes(&[0; 3072]).unwrap_err(), cifar10::from_bytes(&[10; 3073]).unwrap_err());
-    assert!(short.to_string().contains("3072 bytes, expected a multiple of 3073"), "{short}");
-    assert!(label.to_string().contains("the label 10 of image 1"), "{label}");
+    assert!(short.to_string().contains("3072 bytes; expected a multiple of 3073"), "{short}");
+    assert!(label.to_string().contains("the label of image 1 is 10"), "{label}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn files_are_named() {
         (Dataset::from_idx([("x", manifest)]), "Cargo.toml"),
         (Dataset::from_idx(none), "no idx files"),
         (Dataset::from_cifar10([manifest]), "Cargo.toml"),
-        (Dataset::from_cifar10(Vec::<String>::new()), "an empty list of files"),
+        (Dataset::from_cifar10(Vec::<String>::new()), "the list of files is empty"),
     ] {
         let error = data.shuffle(9, 1).batch(2).iter().next().unwrap().unwrap_err().to_string();
         assert!(error.contains(text), "{text}: {error}");

@@ -49,7 +49,7 @@ fn images_and_labels_of_packed_files() -> Result<()> {
 
     std::fs::write(&labels, [0, 0, 8, 1, 0, 0, 0, 2, 7, 8]).unwrap();
     let uneven = Dataset::from_idx([("image", &images), ("label", &labels)]).spec().unwrap_err().to_string();
-    assert!(uneven.contains("`label` has 2 rows, the batch has 3") && uneven.contains("labels-idx1"), "{uneven}");
+    assert!(uneven.contains("`label` has 2 rows, but the batch has 3") && uneven.contains("labels-idx1"), "{uneven}");
     Ok(())
 }
 

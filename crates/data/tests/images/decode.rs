@@ -66,7 +66,7 @@ fn sizes_are_not_believed_beyond_the_file() {
         [b"\x89PNG\r\n\x1a\n", &chunk(b"IHDR", &header)[..], &chunk(b"IDAT", &[]), &chunk(b"IEND", &[])].concat()
     };
     for (side, text) in
-        [(16_000, "which cannot hold it"), (17_000, "the limit is 268435456 (`pixels`)"), (0, "damaged")]
+        [(16_000, "is too short for them"), (17_000, "the limit is 268435456 (`pixels`)"), (0, "damaged")]
     {
         let error = decode(&of(side), None).unwrap_err().to_string();
         assert!(error.contains(text), "{text}: {error}");
@@ -83,13 +83,17 @@ fn mistakes_and_damage() {
     let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
     for (bytes, channels, text) in [
         (png.clone(), Some(2), "2 channels"),
-        (b"GIF89a".to_vec(), None, "it begins with [47, 49, 46, 38]"),
-        (Vec::new(), None, "it begins with []"),
+        (b"GIF89a".to_vec(), None, "it begins with the bytes [47, 49, 46, 38]"),
+        (Vec::new(), None, "it begins with the bytes []"),
         (png[..png.len() / 2].to_vec(), None, "the PNG is damaged"),
         (with(&png, 16, &[0, 0, 16, 0]), None, "the PNG is damaged"),
         (jpeg[..jpeg.len() / 2].to_vec(), None, "the JPEG is damaged"),
-        (with(&jpeg, frame + 5, &[0x3f, 0xff, 0x3f, 0xff]), None, "an image of 16383 x 16383 in a file of"),
-        (with(&jpeg, frame + 5, &[0xff, 0xff]), None, "an image of 65535 x 16 in a file of"),
+        (
+            with(&jpeg, frame + 5, &[0x3f, 0xff, 0x3f, 0xff]),
+            None,
+            "the image has 16383 x 16383 pixels, but its file of",
+        ),
+        (with(&jpeg, frame + 5, &[0xff, 0xff]), None, "the image has 65535 x 16 pixels, but its file of"),
     ] {
         let error = decode(&bytes, channels).unwrap_err().to_string();
         assert!(error.contains(text), "{text}: {error}");

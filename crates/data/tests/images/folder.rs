@@ -98,7 +98,10 @@ fn mistakes_name_the_file() {
     let images = || ImageFolder::new(&root);
     write(&root.join("dog/9.png"), [4, 5], 1);
     let odd = fails(images().dataset());
-    assert!(odd.contains("an image of 4 x 5, where the first is 3 x 2") && odd.contains("9.png"), "{odd}");
+    assert!(
+        odd.contains("the image has 4 x 5 pixels, but the first image has 3 x 2") && odd.contains("9.png"),
+        "{odd}"
+    );
     assert!(odd.contains("ImageFolder::size"), "{odd}");
     assert_eq!(images().size([3, 2], Method::Nearest).dataset().iter().filter(Result::is_ok).count(), 14);
     std::fs::write(root.join("cat/3.png"), "no image at all").unwrap();
@@ -106,8 +109,8 @@ fn mistakes_name_the_file() {
     assert!(damaged.contains("3.png") && damaged.contains("neither PNG nor JPEG"), "{damaged}");
     for (data, text) in [
         (images().channels(2).dataset(), "2 channels"),
-        (images().size([0, 5], Method::Nearest).dataset(), "no pixels"),
-        (ImageFolder::new(root.join("eel")).dataset(), "has no folder for a class"),
+        (images().size([0, 5], Method::Nearest).dataset(), "the size 0 x 5; expected at least 1 x 1"),
+        (ImageFolder::new(root.join("eel")).dataset(), "has no sub-folders; expected one for each class"),
         (ImageFolder::new(root.join("cat")).dataset(), "x.PNG"),
         (ImageFolder::new(root.join("nothing")).dataset(), "cannot list"),
     ] {
@@ -125,6 +128,12 @@ fn mistakes_name_the_file() {
     assert!(empty.contains("no PNG or JPEG file in the folders of"), "{empty}");
     let behind = Position::new([99], []);
     let error = Dataset::from_image_folder(animals("mistakes")).iter_from(&InputContext::default(), &behind).next();
-    assert!(error.unwrap().unwrap_err().to_string().contains("a position after image 99 of 13"));
+    assert!(
+        error
+            .unwrap()
+            .unwrap_err()
+            .to_string()
+            .contains("the position is after image 99, but the folder has 13 images")
+    );
     std::fs::remove_dir_all(root).unwrap();
 }

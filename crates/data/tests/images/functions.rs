@@ -62,14 +62,20 @@ fn mistakes() -> Result<()> {
     let data = Dataset::from_arrays([("image", Array::zeros(DType::I64, [2, 2, 2, 1])?)]);
     let fails = |data: Dataset| data.iter().next().unwrap().unwrap_err().to_string();
     for (error, text) in [
-        (resize(&image, [0, 4], Method::Nearest).unwrap_err().to_string(), "images of 2 x 3 resized to 0 x 4"),
+        (
+            resize(&image, [0, 4], Method::Nearest).unwrap_err().to_string(),
+            "images of 2 x 3 cannot be resized to 0 x 4",
+        ),
         (resize(&image, [1 << 40, 1 << 40], Method::Nearest).unwrap_err().to_string(), "address space"),
-        (resize(&Array::from([1u8]), [2, 2], Method::Nearest).unwrap_err().to_string(), "an array of [1]"),
-        (standardize(&image, &[1.0; 3], &[1.0; 3]).unwrap_err().to_string(), "3 means and 3 deviations for 1 channels"),
-        (standardize(&image, &[1.0], &[0.0]).unwrap_err().to_string(), "a deviation of 0"),
+        (resize(&Array::from([1u8]), [2, 2], Method::Nearest).unwrap_err().to_string(), "the array has the shape [1]"),
+        (standardize(&image, &[1.0; 3], &[1.0; 3]).unwrap_err().to_string(), "3 means and 3 deviations were given"),
+        (standardize(&image, &[1.0], &[0.0]).unwrap_err().to_string(), "the deviation of a channel is 0"),
         (fails(data.map_feature("image", to_unit)), "in the feature `image`"),
         (fails(data.map_feature("imag", to_unit)), "did you mean `image`?"),
-        (fails(data.map_feature("image", |x| resize(x, [4, 4], Method::Nearest))), "images are u8 or f32, not i64"),
+        (
+            fails(data.map_feature("image", |x| resize(x, [4, 4], Method::Nearest))),
+            "the images are i64; expected u8 or f32",
+        ),
     ] {
         assert!(error.contains(text), "{text}: {error}");
     }

@@ -30,25 +30,25 @@ fn mistakes_in_plans() {
     let two = [("x", Array::from([1i64, 2])), ("y", Array::from([1i64]))];
     let twice = [("x", Array::from([1i64])), ("x", Array::from([1i64]))];
     for (data, text) in [
-        (Dataset::from_arrays(none), "a dataset of no arrays"),
-        (Dataset::from_arrays(two), "feature `y` has 1 rows, the batch has 2"),
+        (Dataset::from_arrays(none), "the dataset has no arrays"),
+        (Dataset::from_arrays(two), "feature `y` has 1 rows, but the batch has 2"),
         (Dataset::from_arrays(twice), "two arrays named `x`"),
         (Dataset::from_array(Array::from(1i64)), "a single number"),
-        (some.batch(0), "batch(0)"),
-        (some.batch(2).map(Ok).batch(2), "batch(2) of batches"),
-        (some.shuffle(0, 1).take(1), "a buffer of 0"),
-        (some.prefetch(0), "prefetch(0)"),
+        (some.batch(0), "the batch size is 0"),
+        (some.batch(2).map(Ok).batch(2), "`batch(2)` was given batches"),
+        (some.shuffle(0, 1).take(1), "the buffer of `shuffle` has room for 0 elements"),
+        (some.prefetch(0), "the buffer of `prefetch` has room for 0 items"),
         (some.shard(2, 2), "shard(2, 2)"),
         (some.shard(0, 0), "shard(0, 0)"),
         (some.label("nam"), "did you mean `name`?"),
         (some.weights("tags"), "are ragged"),
-        (Dataset::from_tfrecord(Vec::<String>::new(), spec()), "an empty list of files"),
+        (Dataset::from_tfrecord(Vec::<String>::new(), spec()), "the list of files is empty"),
         (Dataset::from_tfrecord(files(), Vec::<(String, FeatureSpec)>::new()), "no features"),
         (Dataset::from_tfrecord(files(), [("x", FeatureSpec::dense(DType::F64, []))]), "not f64"),
-        (Dataset::from_tfrecord(files(), [("x", FeatureSpec::padded(DType::F32, []))]), "is padded"),
+        (Dataset::from_tfrecord(files(), [("x", FeatureSpec::padded(DType::F32, []))]), "has a padded spec"),
         (Dataset::from_tfrecord(["/no/such/file"], spec()), "cannot open /no/such/file"),
         (some.filter(|_| Ok(vec![])), "0 answers for 1 rows"),
-        (some.map(|_| Ok(Batch::new())), "made 0 rows of 1"),
+        (some.map(|_| Ok(Batch::new())), "returned 0 rows for 1"),
         (some.filter(|b| Ok(vec![false; b.n_rows()])).repeat_forever(), "16 epochs in a row"),
         (Dataset::from_batch(rows(0)).repeat(u64::MAX), "16 epochs in a row"),
     ] {
@@ -58,10 +58,10 @@ fn mistakes_in_plans() {
         assert_eq!(ahead, error, "read ahead");
     }
     let specless = some.batch(0).spec().unwrap_err().to_string();
-    assert!(specless.contains("batch(0)"), "{specless}");
+    assert!(specless.contains("the batch size is 0"), "{specless}");
     let cx = InputContext { worker: 2, n_workers: 2, ..InputContext::default() };
     let error = some.iter_from(&cx, &Position::default()).next().unwrap().unwrap_err();
-    assert!(error.to_string().contains("worker 2 of 2"), "{error}");
+    assert!(error.to_string().contains("the worker is number 2, but there are 2 workers"), "{error}");
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn positions_of_other_data_are_refused() {
         (&memory, Position::new([6], []), "after row 6"),
         (&memory, Position::new([1, 1], []), "2 numbers"),
         (&memory.shuffle(9, 1), Position::new([7], []), "after row 7"),
-        (&records, Position::new([4, 0, 0, 0], []), "file number 4 of 3"),
-        (&records, Position::new([0, 1 << 40, 0, 0], []), "which has"),
+        (&records, Position::new([4, 0, 0, 0], []), "file number 4, but there are 3 files"),
+        (&records, Position::new([0, 1 << 40, 0, 0], []), "but the file has"),
         (&records, Position::new([0, 1, 0, 0], []), "damaged"),
         (&records.shuffle(4, 1), Position::new([0, 4], [Position::default()]), "after element 4"),
     ] {

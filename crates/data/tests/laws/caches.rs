@@ -111,8 +111,8 @@ fn a_file_of_other_rows_is_refused() {
     };
     open(&data.take(5), &cx).unwrap();
     for (data, text) in [
-        (data.clone(), "it has `take(5)` where this one has `arrays: 9 rows"),
-        (data.take(6), "it has `take(5)` where this one has `take(6)`"),
+        (data.clone(), "that plan has `take(5)` where this one has `arrays: 9 rows"),
+        (data.take(6), "that plan has `take(5)` where this one has `take(6)`"),
         (data.skip(1).take(5), "has `arrays: 9 rows of `id`, `pair`, `name`, `tags`, `id` i64[]"),
         (Dataset::from_batch(rows(8)).take(5), "where this one has `arrays: 8 rows"),
     ] {
@@ -124,7 +124,7 @@ fn a_file_of_other_rows_is_refused() {
 
     for (data, text) in [
         (data.shuffle(9, 1), "in a run of seed 0` where this one has `shuffle(seed 1)"),
-        (data.shard_by_worker(), "it has `shard(1, 0)` where this one has `shard(2, 1)`"),
+        (data.shard_by_worker(), "that plan has `shard(1, 0)` where this one has `shard(2, 1)`"),
     ] {
         std::fs::remove_file(&path).unwrap();
         open(&data, &cx).unwrap();
@@ -138,11 +138,11 @@ fn a_file_of_other_rows_is_refused() {
     open(&records(1), &cx).unwrap();
     assert_eq!(open(&records(1), &other).unwrap().len(), 14);
     let error = open(&records(2), &cx).unwrap_err().to_string();
-    assert!(error.contains("it has `tfrecord: 4 features"), "{error}");
+    assert!(error.contains("that plan has `tfrecord: 4 features"), "{error}");
 
     std::fs::write(&path, "a file of somebody else").unwrap();
     let error = open(&data, &cx).unwrap_err().to_string();
-    assert!(error.contains("is no cache of a dataset"), "{error}");
+    assert!(error.contains("is not the cache of a dataset"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), b"a file of somebody else");
 }
 
@@ -178,7 +178,7 @@ fn positions_behind_the_end_are_refused() {
             for place in [6, 1_024, 5_000, u64::MAX] {
                 let place = Position::new([place], []);
                 let error = data.iter_from(&InputContext::default(), &place).next().unwrap().unwrap_err();
-                assert!(error.to_string().contains("of a cache of 5"), "{error}");
+                assert!(error.to_string().contains("but the cache has 5 elements"), "{error}");
             }
         }
     }

@@ -157,16 +157,16 @@ fn mistakes_are_named_with_file_row_column_and_text() {
         (csv().feature("x", FeatureSpec::dense(DType::I32, [])).dataset(), vec!["no column `x`", "there are age, job"]),
         (csv().select(["age"]).label("job").dataset(), vec!["label `job` is not among the selected"]),
         (csv().select([""; 0]).dataset(), vec!["no column is selected"]),
-        (csv().header(false).dataset(), vec!["neither a header nor names"]),
+        (csv().header(false).dataset(), vec!["no header, and no column names were given"]),
         (csv().column_names(["a", "a"]).dataset(), vec!["two columns are named `a`"]),
         (csv().delimiter(b'\n').dataset(), vec!["cannot separate fields"]),
-        (csv().feature("age", FeatureSpec::ragged(DType::I64)).dataset(), vec!["one value a row"]),
+        (csv().feature("age", FeatureSpec::ragged(DType::I64)).dataset(), vec!["one value per row"]),
         (csv().feature("age", FeatureSpec::dense(DType::F32, [2])).dataset(), vec!["shape [2]"]),
         (csv().feature("age", FeatureSpec::dense(DType::Bool, [])).dataset(), vec!["as bool"]),
         (
             csv().feature("job", FeatureSpec::dense(DType::F32, [])).dataset(),
             vec![
-                "column `job` has \"clerk\", which is no f32",
+                "column `job` has \"clerk\", which is not a valid f32",
                 "in row 1 of",
                 "good.csv, line 2",
                 "the type was declared",
@@ -177,14 +177,17 @@ fn mistakes_are_named_with_file_row_column_and_text() {
         (Csv::new(folder().join("absent.csv")).dataset(), vec!["cannot open", "absent.csv"]),
         (
             Csv::new(file("few.csv", "a,b\n1,2\n3\n4,5,6\n")).dataset(),
-            vec!["1 fields, expected 2", "in row 2 of", "line 3"],
+            vec!["the row has 1 fields; expected 2", "in row 2 of", "line 3"],
         ),
-        (Csv::new(file("stray.csv", "a,b\n1,5\" pipe\n")).dataset(), vec!["a quote within a field", "quoting(false)"]),
+        (
+            Csv::new(file("stray.csv", "a,b\n1,5\" pipe\n")).dataset(),
+            vec!["a field contains a quote", "quoting(false)"],
+        ),
         (Csv::new(file("open.csv", "a,b\n1,\"x\n2,y\n")).dataset(), vec!["never closed", "in row 1 of"]),
-        (Csv::new(file("after.csv", "a,b\n1,\"x\" y\n")).dataset(), vec!["text after the closing quote"]),
+        (Csv::new(file("after.csv", "a,b\n1,\"x\" y\n")).dataset(), vec!["a field has text after its closing quote"]),
         (
             Csv::new(file("latin.csv", b"a,b\n1,caf\xe9\n")).dataset(),
-            vec!["column `b` has \"caf\\xe9\", which is no UTF-8", "utf8(false)"],
+            vec!["column `b` has \"caf\\xe9\", which is not UTF-8", "utf8(false)"],
         ),
         (
             Csv::new(file("gap.csv", "a,b\n1,2\n3,\n")).feature("b", FeatureSpec::dense(DType::I64, [])).dataset(),
@@ -222,14 +225,17 @@ fn types_that_drift_between_files() -> Result<()> {
     let c = file("drift-c.csv", "x,y\n4,n/a\n");
     let text = error(Csv::new([a.clone(), c.clone()]));
     for part in
-        ["column `y` is i32 in the files before, and has \"n/a\" here", "in row 1 of", "drift-c.csv", "na_values"]
+        ["column `y` is i32 in the earlier files, but has \"n/a\" here", "in row 1 of", "drift-c.csv", "na_values"]
     {
         assert!(text.contains(part), "{part:?} in {text}");
     }
     assert_eq!(all(Csv::new([a.clone(), c]).na_values(["n/a"]))?.features()["y"], Array::from([2i32, 0]).into());
     // So is another header.
     let text = error(Csv::new([a, file("drift-d.csv", "y,x\n1,2\n")]));
-    assert!(text.contains("its column 1 is `y`, in the first file `x`") && text.contains("drift-d.csv"), "{text}");
+    assert!(
+        text.contains("column 1 of the header is `y`, but in the first file it is `x`") && text.contains("drift-d.csv"),
+        "{text}"
+    );
     Ok(())
 }
 
@@ -275,7 +281,8 @@ fn bad_rows_are_set_aside_up_to_a_budget() -> Result<()> {
         }
         let text = error(csv(n_bad - 1, buffer));
         assert!(
-            text.contains(&format!("{n_bad} bad rows, {} were allowed", n_bad - 1)) && text.contains("aside.csv"),
+            text.contains(&format!("there are {n_bad} bad rows, but only {} were allowed", n_bad - 1))
+                && text.contains("aside.csv"),
             "{text}"
         );
     }

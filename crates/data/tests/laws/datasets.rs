@@ -21,48 +21,54 @@ fn mistakes() {
     let padded = |pad: Pad| Dataset::from_batch(rows(4)).padded_batch(4, pad);
     let buckets = |buckets: Buckets| Dataset::from_batch(rows(4)).bucket_by_sequence_length(buckets);
     for (data, text) in [
-        (Dataset::zip([]), "`zip` of no datasets"),
+        (Dataset::zip([]), "`zip` was given no datasets"),
         (Dataset::zip([numbers("x", 3), numbers("x", 3)]), "features named `x`"),
         (Dataset::zip([numbers("x", 3).label("x"), numbers("x", 3).label("x")]), "labels named `x`"),
         (Dataset::zip([weighted(), weighted()]), "have weights"),
-        (
-            Dataset::zip([numbers("x", 3), numbers("y", 3).batch(2)]),
-            "dataset 0 are rows, those of dataset 1 are batches",
-        ),
+        (Dataset::zip([numbers("x", 3), numbers("y", 3).batch(2)]), "dataset 0 of rows and dataset 1 of batches"),
         (Dataset::zip([numbers("x", 3).batch(3), numbers("y", 3).batch(2)]), "zip rows, and batch the result"),
-        (numbers("x", 3).concatenate(&numbers("y", 3)), "feature `x` is in dataset 0 and not in dataset 1"),
+        (numbers("x", 3).concatenate(&numbers("y", 3)), "feature `x` is in dataset 0 but not in dataset 1"),
         (
             numbers("x", 3).concatenate(&Dataset::from_arrays([("x", Array::from([0.5f32]))])),
             "`x` is i64[] in dataset 0 and f32[]",
         ),
-        (numbers("x", 3).concatenate(&numbers("x", 3).batch(1)), "dataset 1 are batches"),
+        (numbers("x", 3).concatenate(&numbers("x", 3).batch(1)), "dataset 1 of batches"),
         (numbers("x", 3).enumerate("x", 0), "a feature `x`, but there is one already"),
-        (numbers("x", 3).unbatch(), "`unbatch` of rows"),
+        (numbers("x", 3).unbatch(), "`unbatch` was given rows"),
         (Dataset::from_generator(Vec::<(String, FeatureSpec)>::new(), |_| []), "no features"),
-        (Dataset::from_generator([("x", FeatureSpec::padded(DType::I64, []))], |_| []), "`x` is padded"),
-        (gives(Batch::new().with_feature("y", Array::from([1i64]))), "feature `x` is in the spec and not in the rows"),
+        (Dataset::from_generator([("x", FeatureSpec::padded(DType::I64, []))], |_| []), "`x` has a padded spec"),
+        (gives(Batch::new().with_feature("y", Array::from([1i64]))), "feature `x` is in the spec but not in the rows"),
         (
             gives(Batch::new().with_feature("x", Array::from([1.5f32]))),
             "`x` is i64[] in the spec and f32[] in the rows",
         ),
-        (gives(Err(estimand_tensor::Error::config("no luck"))), "no luck\n  in what a generator made after row 0"),
-        (Dataset::interleave([], 1, 1), "`interleave` of no datasets"),
-        (Dataset::interleave([numbers("x", 3)], 0, 1), "cycle_length 0 and block_length 1"),
-        (Dataset::interleave([numbers("x", 3), numbers("y", 3)], 1, 1), "feature `x` is in dataset 0 and not"),
+        (
+            gives(Err(estimand_tensor::Error::config("no luck"))),
+            "no luck\n  in the rows that the generator yielded after row 0",
+        ),
+        (Dataset::interleave([], 1, 1), "`interleave` was given no datasets"),
+        (Dataset::interleave([numbers("x", 3)], 0, 1), "a cycle_length of 0 and a block_length of 1"),
+        (Dataset::interleave([numbers("x", 3), numbers("y", 3)], 1, 1), "feature `x` is in dataset 0 but not"),
         (Dataset::sample_from_datasets([(numbers("x", 3), 0.0)], 0, false), "the weights [0.0]"),
         (Dataset::sample_from_datasets([(numbers("x", 3), f64::NAN)], 0, false), "the weights [NaN]"),
-        (numbers("x", 3).window(0, 1, 1).drop_remainder(), "window(size 0, shift 1, stride 1)"),
-        (numbers("x", 3).batch(2).window(1, 1, 1).drop_remainder(), "`window` of batches"),
+        (numbers("x", 3).window(0, 1, 1).drop_remainder(), "the size 0, shift 1 and stride 1"),
+        (numbers("x", 3).batch(2).window(1, 1, 1).drop_remainder(), "`window` was given batches"),
         (Dataset::from_batch(rows(4)).window(2, 1, 1).drop_remainder(), "feature `tags` is ragged"),
-        (Dataset::zip([numbers("x", 3), weighted()]).window(2, 1, 1).drop_remainder(), "have weights"),
+        (Dataset::zip([numbers("x", 3), weighted()]).window(2, 1, 1).drop_remainder(), "rows with weights"),
         (padded(Pad::new().size("tag", 3)), "did you mean `tags`?"),
-        (padded(Pad::new().size("tags", 2)), "feature `tags` has 3 values in row 4 of a batch, which is padded to 2"),
+        (
+            padded(Pad::new().size("tags", 2)),
+            "feature `tags` has 3 values in row 4 of a batch, but rows are padded to 2",
+        ),
         (padded(Pad::new().size("pair", 1)), "feature `pair` has 2 values in row 1 of a batch"),
-        (padded(Pad::new().size("id", 1)), "feature `id` has one value a row"),
+        (padded(Pad::new().size("id", 1)), "feature `id` has one value per row"),
         (padded(Pad::new().value("tags", 1i64)), "in the padding of `tags`"),
-        (padded(Pad::new().value("tags", [1i64])), "the padding of `tags` is [1]; expected a single value"),
+        (
+            padded(Pad::new().value("tags", [1i64])),
+            "the padding value of `tags` has the shape [1]; expected a single value",
+        ),
         (Dataset::from_batch(rows(4)).dense_to_ragged("pairs"), "did you mean `pair`?"),
-        (Dataset::from_batch(rows(4)).dense_to_ragged("id"), "one value a row"),
+        (Dataset::from_batch(rows(4)).dense_to_ragged("id"), "one value per row"),
         (buckets(Buckets::by_feature("tags", [1, 2], [1, 2])), "2 boundaries and 2 batch sizes"),
         (buckets(Buckets::by_feature("tags", [2, 2], [1, 2, 3])), "the boundaries [2, 2]"),
         (buckets(Buckets::by_feature("tags", [0, 2], [1, 2, 3])), "the boundaries [0, 2]"),
@@ -70,7 +76,10 @@ fn mistakes() {
         (buckets(Buckets::by_feature("pair", [2], [1, 1])), "feature `pair` is dense"),
         (buckets(Buckets::by_feature("tag", [2], [1, 1])), "did you mean `tags`?"),
         (buckets(Buckets::by(|_| Ok(vec![1]), [2], [1, 1])), "1 lengths for 4 rows"),
-        (buckets(Buckets::by(|_| Ok(vec![9; 4]), [2], [1, 1]).pad_to_bucket_boundary(true)), "its length is 2 or more"),
+        (
+            buckets(Buckets::by(|_| Ok(vec![9; 4]), [2], [1, 1]).pad_to_bucket_boundary(true)),
+            "a row has the length 2 or more",
+        ),
     ] {
         let error = data.iter().next().expect("an error").unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
@@ -89,16 +98,40 @@ fn positions_of_other_data_are_refused() {
         (
             Dataset::zip([x.clone(), numbers("y", 3)]),
             Position::new([0], [Position::default()]),
-            "1 inputs, where the plan has 1 and 2",
+            "1 inputs; the plan expects 1 and 2",
         ),
-        (x.concatenate(&x), Position::new([2], [Position::default()]), "dataset 2 of two"),
-        (x.batch(2).unbatch(), Position::new([3], [Position::default()]), "after row 3 of a batch of 2"),
-        (Dataset::interleave([x.clone()], 2, 2), Position::new([1, 0, 0, 0], [Position::default()]), "other datasets"),
-        (Dataset::interleave([x.clone()], 2, 2), Position::new([0, 2, 0, 0], [Position::default()]), "other datasets"),
-        (Dataset::interleave([x.clone()], 2, 2), Position::new([0, 0, 2, 0], [Position::default()]), "other datasets"),
-        (Dataset::interleave([x.clone()], 2, 2), Position::new([0, 0, 0, 2], [Position::default()]), "other datasets"),
-        (buckets.clone(), Position::new([0, 1, 1], [Position::default()]), "before any was read"),
-        (buckets.clone(), Position::new([1, 1, 1], [Position::default()]), "after row 1 of a bucket of 0"),
+        (x.concatenate(&x), Position::new([2], [Position::default()]), "in dataset 2 (from 0)"),
+        (
+            x.batch(2).unbatch(),
+            Position::new([3], [Position::default()]),
+            "after row 3 of a batch, but the batch has 2 rows",
+        ),
+        (
+            Dataset::interleave([x.clone()], 2, 2),
+            Position::new([1, 0, 0, 0], [Position::default()]),
+            "does not belong to the datasets",
+        ),
+        (
+            Dataset::interleave([x.clone()], 2, 2),
+            Position::new([0, 2, 0, 0], [Position::default()]),
+            "does not belong to the datasets",
+        ),
+        (
+            Dataset::interleave([x.clone()], 2, 2),
+            Position::new([0, 0, 2, 0], [Position::default()]),
+            "does not belong to the datasets",
+        ),
+        (
+            Dataset::interleave([x.clone()], 2, 2),
+            Position::new([0, 0, 0, 2], [Position::default()]),
+            "does not belong to the datasets",
+        ),
+        (buckets.clone(), Position::new([0, 1, 1], [Position::default()]), "before any row was read"),
+        (
+            buckets.clone(),
+            Position::new([1, 1, 1], [Position::default()]),
+            "after row 1 of a bucket, but the bucket has 0 rows",
+        ),
         (buckets, Position::new([30, 1, 1], [Position::default()]), "after the last row"),
         (
             Dataset::interleave([x.clone()], 2, 2),
@@ -109,9 +142,9 @@ fn positions_of_other_data_are_refused() {
         (
             x.window(2, 1, 1).drop_remainder(),
             Position::new([1 << 40], [Position::default()]),
-            "before a window, which begins every 1",
+            "before a window, but a window begins every 1 rows",
         ),
-        (generated(9), Position::new([12], []), "3 rows after the end"),
+        (generated(9), Position::new([12], []), "3 rows after the last row"),
     ] {
         let error = data.iter_from(&InputContext::default(), &place).next().unwrap().unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
@@ -193,10 +226,10 @@ fn input_functions_refuse_what_numpy_input_fn_does() {
     for (input, text) in [
         (input_fn::arrays(none.clone()), "x has no arrays"),
         (x().labels(none), "y has no arrays"),
-        (x().labels(Array::from([1i64])), "label `` has 1 rows, the batch has 2"),
+        (x().labels(Array::from([1i64])), "label `` has 1 rows, but the batch has 2"),
         (x().labels([("b", Array::from([1i64, 2]))]), "x and y both have an array named `b`"),
         (input_fn::arrays([("a", Array::from([1i64])), ("a", Array::from([1i64]))]), "x has two arrays named `a`"),
-        (x().batch_size(0), "batch(0)"),
+        (x().batch_size(0), "the batch size is 0"),
     ] {
         let error = input.shuffle(false).iter().next().unwrap().unwrap_err().to_string();
         assert!(error.contains(text), "{error}");

@@ -165,35 +165,35 @@ fn mistakes_are_named_by_line_and_key() {
     let column = |line: &str| format!("# a comment\n[columns.age]\ntype = \"i64\"\n{line}\n");
     let all = [
         ("a = 1".to_string(), "unknown key `a`", 1),
-        ("\n\ncolumns = 3".to_string(), "`columns` is a integer, expected tables", 3),
+        ("\n\ncolumns = 3".to_string(), "`columns` is a integer; expected tables", 3),
         ("[columns]\n\nage = 3".to_string(), "column `age` is a integer", 3),
-        (String::new(), "a schema without columns", 1),
-        ("[columns.age]\nmin = 1".to_string(), "column `age`: `type` is not said", 1),
+        (String::new(), "the schema has no columns", 1),
+        ("[columns.age]\nmin = 1".to_string(), "column `age`: `type` is missing", 1),
         ("[columns.age]\ntype = \"int64\"".to_string(), "did you mean \"i64\"?", 2),
         ("[columns.age]\ntype = 64".to_string(), "`type` is 64, expected one of f32, f64", 2),
         (column("minn = 3"), "did you mean `min`?", 4),
         (column("min = 0.5"), "`min` is 0.5, expected a value of i64", 4),
         (column("min = 3\nmax = 2"), "`max`: 2 is below the min of 3", 5),
-        (column("min ="), "not TOML", 4),
+        (column("min ="), "not valid TOML", 4),
         (column("min = 1\nmin = 2"), "duplicate key", 5),
         (column("kind = \"number\""), "did you mean \"numeric\"?", 4),
         (column("role = \"lable\""), "did you mean \"label\"?", 4),
         (column("shape = [-1]"), "a list of sizes, or \"ragged\"", 4),
         (column("shape = [4_000_000_000, 4_000_000_000, 4_000_000_000]"), "does not fit into the address space", 4),
-        (column("shape = [5_000, 5_000]\ndefault = 0"), "25000000 values a row, at most 16777216", 4),
+        (column("shape = [5_000, 5_000]\ndefault = 0"), "a row has 25000000 values; at most 16777216", 4),
         (column("required = 1"), "`required` is 1, expected true or false", 4),
         (column("default = \"x\""), "`default` is \"x\", expected a value of i64", 4),
-        (column("shape = \"ragged\"\ndefault = 1"), "a ragged row without values needs no default", 5),
+        (column("shape = \"ragged\"\ndefault = 1"), "a ragged column cannot have a default", 5),
         (column("domain = []"), "a list of at least one value", 4),
         (column("domain = [1,\n 2,\n 1]"), "`domain` has 1 twice", 6),
         (column("domain = [1,\n \"x\"]"), "`domain` is \"x\"", 5),
         ("[columns.x]\ntype = \"string\"\nmin = 1".to_string(), "values of string have no order", 3),
-        ("[columns.x]\ntype = \"string\"\nkind = \"numeric\"".to_string(), "strings are not numbers", 3),
-        ("[columns.x]\ntype = \"f32\"\nmin = nan".to_string(), "NaN is no bound", 3),
-        ("[columns.x]\ntype = \"f32\"\ndomain = [1.0]".to_string(), "only strings and whole numbers", 3),
+        ("[columns.x]\ntype = \"string\"\nkind = \"numeric\"".to_string(), "a column of strings cannot be numeric", 3),
+        ("[columns.x]\ntype = \"f32\"\nmin = nan".to_string(), "NaN cannot be a bound", 3),
+        ("[columns.x]\ntype = \"f32\"\ndomain = [1.0]".to_string(), "only strings and integers", 3),
         ("[columns.x]\ntype = \"u8\"\nmax = 256".to_string(), "a value of u8", 3),
         ("[columns.x]\ntype = \"i64\"\nmax = 99999999999999999999".to_string(), "", 3),
-        (format!("x = {}", "[".repeat(100_000)), "not TOML", 1),
+        (format!("x = {}", "[".repeat(100_000)), "not valid TOML", 1),
     ];
     for (text, message, line) in all {
         let error = Schema::from_toml(&text).unwrap_err().to_string();
@@ -260,7 +260,7 @@ column `job`, row 2: missing (an empty string), but required
 column `job`, row 3: \"\\xc3\\xbf\" is not in the domain
 column `pair`, row 1: 0.2 is above the max of 0.1
 column `pair`, row 2: missing (NaN), but required
-column `tags`, row 2: no values, but they are required
+column `tags`, row 2: the row has no values, but they are required
 column `tags`, row 1: \"b\" is not in the domain; did you mean \"a\"?
 column `rich`, row 2: 2 is not in the domain
 column `rich`, row 3: -1 is not in the domain
@@ -278,13 +278,13 @@ column `w`, row 2: -0.5 is below the min of 0
         .and_then(|b| b.with_feature("tags", Array::from_strings([1], ["a"])?))
         .unwrap();
     let expected = "\
-column `age`: there is no such feature; the nearest is `ages`
+column `age`: the data have no such feature; the nearest is `ages`
 column `job`: holds i64, expected string
 column `pair`: has rows of [], expected rows of [2]
 column `tags`: has rows of [], expected ragged rows
-column `rich`: there is no such label
-column `w`: there is no such weights
-column `ages`: a feature that the schema does not have
+column `rich`: the data have no such label
+column `w`: the data have no such weights
+column `ages`: this feature is not in the schema
 ";
     assert_eq!(schema.check(&wrong).to_string(), expected);
     // Told once, however many pieces there are.
@@ -306,5 +306,5 @@ fn many_misfits_are_counted() {
     let twice = Schema::of(&Dataset::from_batch(twice.unwrap())).unwrap_err().to_string();
     assert!(twice.contains("two columns of the schema would have the name `x`"), "{twice}");
     let nothing = Schema::of(&Dataset::from_batch(rows(0))).unwrap_err().to_string();
-    assert!(nothing.contains("a schema of no rows"), "{nothing}");
+    assert!(nothing.contains("the data have no rows"), "{nothing}");
 }

@@ -158,7 +158,7 @@ fn workers_may_shuffle_on_their_own() {
             assert_eq!(order[..23].iter().copied().collect::<BTreeSet<_>>(), (0..23).collect());
         }
         let error = data.shard_by_worker().iter().next().unwrap().unwrap_err().to_string();
-        assert!(error.contains("every worker shuffles on its own"), "{error}");
+        assert!(error.contains("`shard_by_worker` follows `shuffle_by_worker`"), "{error}");
     }
 }
 

@@ -47,7 +47,7 @@ fn what_cannot_be_read_is_named() {
             read(vec![("a/lengths", FeatureSpec::ragged(DType::I64))], vec![("a", ListSpec::ragged(DType::I64))]),
             "two features would have the name `a/lengths`",
         ),
-        (read(vec![("id", FeatureSpec::padded(DType::I64, []))], vec![]), "`id` is padded"),
+        (read(vec![("id", FeatureSpec::padded(DType::I64, []))], vec![]), "`id` has a padded spec"),
         (read(vec![], vec![("tags", ListSpec::ragged(DType::F64))]), "in the spec of list `tags`"),
         (read(vec![], vec![("none", ListSpec::fixed(DType::I64, []))]), "list `none` is missing"),
         (read(vec![], vec![("pairs", ListSpec::optional(DType::F32, [3]))]), "list `pairs`: step 1 has 2 values"),

@@ -230,9 +230,9 @@ fn bad_input_is_named() {
         (statistics.numbers("idd").unwrap_err(), "did you mean `id`?"),
         (statistics.numbers("name").unwrap_err(), "holds string, not numbers"),
         (numbers.terms("").unwrap_err(), "holds f32, not terms"),
-        (StatisticsPass::new().max_terms(0).run(&data).unwrap_err(), "at most 0 terms"),
-        (data.batch(2).map(changes).statistics().unwrap_err(), "from row 3 on there are [\"feature `ident`\"]"),
-        (data.batch(0).statistics().unwrap_err(), "batch(0"),
+        (StatisticsPass::new().max_terms(0).run(&data).unwrap_err(), "the largest number of terms is 0"),
+        (data.batch(2).map(changes).statistics().unwrap_err(), "from row 3 on have [\"feature `ident`\"]"),
+        (data.batch(0).statistics().unwrap_err(), "the batch size is 0"),
     ] {
         assert!(error.to_string().contains(text), "{error} should contain {text}");
     }

@@ -216,14 +216,17 @@ fn what_cannot_be_written_is_named() {
         (x.write_csv(&path), "two columns would have the name `x_0`"),
         (wide.write_csv(&path), "no values to write"),
         (CsvWriter::new(&path).delimiter(b'"').write(&data), "the delimiter '\"'"),
-        (CsvWriter::new(&path).delimiter(0xc3).write(&data), "take an ASCII character"),
+        (CsvWriter::new(&path).delimiter(0xc3).write(&data), "use an ASCII character"),
         (weighted.write_tfrecord(&path), "name them with the writer's `weights`"),
         (TfRecordWriter::new(&path).weights("x").write(&weighted), "two columns would have the name `x`"),
         (TfRecordWriter::new(&path).weights("w").write(&data), "no weights to write"),
         (double.write_tfrecord(&path), "cast it to f32 first"),
-        (TfRecordWriter::new(&path).n_shards(0).write(&data), "0 files"),
-        (TfRecordWriter::new(&path).n_shards(1 << 20).write(&data), "1048576 files"),
-        (TfRecordWriter::new(&path).compression(Compression::Zstd).write(&data), "zstd is read but not written"),
+        (TfRecordWriter::new(&path).n_shards(0).write(&data), "record files is 0;"),
+        (TfRecordWriter::new(&path).n_shards(1 << 20).write(&data), "record files is 1048576;"),
+        (
+            TfRecordWriter::new(&path).compression(Compression::Zstd).write(&data),
+            "zstd files can be read but not written",
+        ),
         (data.write_tfrecord("/dev/null/rows"), "cannot make the folder of /dev/null/rows"),
     ] {
         let error = result.unwrap_err().to_string();

@@ -20,7 +20,7 @@ fn rows_of_csv() {
     let csv = Csv::new(&path).limits(limits).feature("a", FeatureSpec::dense(DType::Str, []));
     let data = csv.feature("b", FeatureSpec::dense(DType::Str, [])).dataset();
     let error = turn.within(8 << 20, || first_error(&data));
-    says(&error, &["x.csv", "no end within", "the limit is 1048576 (`line_bytes`)"]);
+    says(&error, &["x.csv", "does not end within", "the limit is 1048576 (`line_bytes`)"]);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn records() {
     let features = [("a", FeatureSpec::ragged(DType::I64))];
     let data = Dataset::from_tfrecord(Files::new(&path).limits(limits), features);
     let error = turn.within(4 << 20, || first_error(&data));
-    says(&error, &["x.tfrecord", "a record of 8388608 bytes", "the limit is 1048576 (`record_bytes`)"]);
+    says(&error, &["x.tfrecord", "the record has 8388608 bytes", "the limit is 1048576 (`record_bytes`)"]);
 }
 
 /// A field that is too long is a bad row, and others are read.
@@ -61,7 +61,7 @@ fn fields() {
     let limits = Limits { field_bytes: 1000, ..Limits::default() };
     let csv = || Csv::new(&path).limits(limits).feature("b", FeatureSpec::dense(DType::Str, []));
     let error = first_error(&csv().dataset());
-    says(&error, &["row 2", "x.csv", "a field of 2000 bytes", "the limit is 1000 (`field_bytes`)"]);
+    says(&error, &["row 2", "x.csv", "a field has 2000 bytes", "the limit is 1000 (`field_bytes`)"]);
     let quarantine = OnError::Quarantine { file: folder.0.join("bad.csv"), budget: 1 };
     assert_eq!(csv().on_error(quarantine).dataset().iter().map(Result::unwrap).count(), 2);
 }
@@ -77,7 +77,7 @@ fn fields_of_a_row() {
     let csv = || Csv::new(&path).limits(limits).feature("a", spec()).feature("b", spec());
     // The bytes of the row, while their end is searched for, and hardly more.
     let error = turn.within(512 << 20, || first_error(&csv().dataset()));
-    says(&error, &["row 2", "more than 1000 fields, expected 2"]);
+    says(&error, &["row 2", "more than 1000 fields; expected 2"]);
     let quarantine = OnError::Quarantine { file: folder.0.join("bad.csv"), budget: 1 };
     assert_eq!(csv().on_error(quarantine).dataset().iter().map(Result::unwrap).count(), 2);
 }

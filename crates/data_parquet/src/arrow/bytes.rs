@@ -65,5 +65,5 @@ impl Read for Bytes {
 }
 
 fn cut_short(n: u64) -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, format!("it ends before {n} bytes that should follow"))
+    io::Error::new(io::ErrorKind::UnexpectedEof, format!("the data end, but {n} more bytes should follow"))
 }

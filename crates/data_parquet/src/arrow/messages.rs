@@ -50,14 +50,14 @@ impl Messages {
         let mut first = [0; 4];
         let n = read_up_to(&mut bytes, &mut first).map_err(|e| damaged(&origin, e))?;
         if n < 4 {
-            return Err(damaged(&origin, format!("{n} bytes are no Arrow stream")));
+            return Err(damaged(&origin, format!("it has only {n} bytes, which is not an Arrow stream")));
         }
         let is_file = first == MAGIC[..4];
         if is_file {
             let mut rest = [0; 4];
             let n = read_up_to(&mut bytes, &mut rest).map_err(|e| damaged(&origin, e))?;
             if n < 4 || rest[..2] != MAGIC[4..] {
-                return Err(damaged(&origin, "it begins like an Arrow file, and is none"));
+                return Err(damaged(&origin, "it begins like an Arrow file, but it is not one"));
             }
             // Some writers align the first message to 64 bytes.
             first = [0; 4];
@@ -95,16 +95,16 @@ impl Messages {
         let start = bytes.len();
         let length = match i32::from_le_bytes(prefix) {
             0 => return Ok(None),
-            length => {
-                u64::try_from(length).map_err(|_| damaged(&self.origin, format!("a header of {length} bytes")))?
-            }
+            length => u64::try_from(length)
+                .map_err(|_| damaged(&self.origin, format!("a header has the length {length}; expected 0 or more")))?,
         };
         self.append(length, &mut bytes)?;
         let (header_type, body, n_rows) = guarded(&self.origin, || {
             let message = root_as_message(&bytes[start..]).map_err(|e| format!("a message is damaged: {e}"))?;
             let records = message.header_as_record_batch();
             let n_rows = records.map_or(0, |records| u64::try_from(records.length()).unwrap_or(0));
-            let body = u64::try_from(message.bodyLength()).map_err(|_| "a message of a negative length".to_string())?;
+            let body =
+                u64::try_from(message.bodyLength()).map_err(|_| "a message has a negative length".to_string())?;
             Ok::<_, String>((message.header_type(), body, n_rows))
         })?;
         Ok(Some(Header { bytes, start, body, header_type, n_rows }))
@@ -120,7 +120,8 @@ impl Messages {
             check_sizes(&message, &bytes[length..], &self.limits)
         })?;
         let lengths = i32::try_from(length).ok().zip(i64::try_from(body).ok());
-        let (length, body) = lengths.ok_or_else(|| damaged(&self.origin, "a message of more than 2 GiB of header"))?;
+        let (length, body) =
+            lengths.ok_or_else(|| damaged(&self.origin, "the header of a message has more than 2 GiB"))?;
         Ok(Encapsulated { block: Block::new(0, length, body), bytes: Buffer::from_vec(bytes) })
     }
 
@@ -157,7 +158,7 @@ fn check_sizes(message: &Message<'_>, body: &[u8], limits: &Limits) -> Result<()
         let packed = packed.ok_or("a buffer lies after the end of its message")?;
         let Some(size) = packed.first_chunk().copied().map(i64::from_le_bytes) else { continue };
         if size > packed.len() as i64 * ratio {
-            return Err(format!("{} bytes cannot become {size} bytes", packed.len()));
+            return Err(format!("a buffer of {} bytes cannot unpack to {size} bytes", packed.len()));
         }
         // The sum over all buffers: buffers that share bytes count each time they are decompressed.
         unpacked = unpacked.saturating_add(u64::try_from(size).unwrap_or(0));

@@ -54,7 +54,7 @@ impl IpcReader {
 
     pub(super) fn new(bytes: Bytes, origin: Origin, limits: Limits) -> Result<IpcReader> {
         IpcReader::begin(bytes, origin, limits)
-            .map_err(|e| e.help("is it in Arrow's IPC format, file (Feather 2) or stream?"))
+            .map_err(|e| e.help("check that the file is in Arrow's IPC format, as a file (Feather 2) or a stream"))
     }
 
     /// Reads up to and including the schema.
@@ -63,7 +63,7 @@ impl IpcReader {
         let header = messages.header()?.ok_or_else(|| damaged(&origin, "it has no schema"))?;
         let (schema, version) = guarded(&origin, || {
             header.message(|message| {
-                let schema = message.header_as_schema().ok_or("its first message is no schema")?;
+                let schema = message.header_as_schema().ok_or("its first message is not a schema")?;
                 Ok((Arc::new(try_fb_to_schema(schema).map_err(|e| e.to_string())?), message.version()))
             })
         })?;
@@ -82,7 +82,10 @@ impl IpcReader {
                     guarded(&self.origin, || self.decoder.read_dictionary(&message.block, &message.bytes))?;
                 }
                 other => {
-                    return Err(damaged(&self.origin, format!("a message of the type {other:?} among record batches")));
+                    return Err(damaged(
+                        &self.origin,
+                        format!("a message has the type {other:?}; expected a record batch"),
+                    ));
                 }
             }
         }

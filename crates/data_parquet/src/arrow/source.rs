@@ -95,10 +95,9 @@ impl Stage for Records {
         let ([file, batch, row], []) = from.parts()?;
         let columns = self.columns()?;
         let places = self.places(Some(cx))?;
-        let file = usize::try_from(file)
-            .ok()
-            .filter(|&file| file < places.len())
-            .ok_or_else(|| foreign(format!("a position in file number {file} of {}", places.len())))?;
+        let file = usize::try_from(file).ok().filter(|&file| file < places.len()).ok_or_else(|| {
+            foreign(format!("the position is in file number {file}, but there are {} files", places.len()))
+        })?;
         let parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut rows =
             Rows { places, columns, file, batch: 0, row: 0, before: 0, open: None, piece: None, error: None };
@@ -109,7 +108,7 @@ impl Stage for Records {
 }
 
 fn foreign(what: String) -> Error {
-    Error::config(what).help("a position continues only the data it was taken from, as they were")
+    Error::config(what).help("resume with the unchanged data that the position was taken from")
 }
 
 /// The inputs, after patterns are looked up.
@@ -172,11 +171,12 @@ impl Rows {
 
     /// Skips to a row of a record batch in the open file.
     fn pass_over(&mut self, batch: u64, row: u64) -> Result<()> {
-        let gone =
-            |rows: &Rows, what: String| foreign(format!("a position at {what} of {}", rows.places.origin(rows.file)));
+        let gone = |rows: &Rows, what: String| {
+            foreign(format!("the position is at {what} of {}, which is shorter", rows.places.origin(rows.file)))
+        };
         while self.batch < batch {
             let Some(n) = self.open.as_mut().map(|open| open.skip()).transpose()?.flatten() else {
-                return Err(gone(self, format!("record batch {batch} of {}", self.batch)));
+                return Err(gone(self, format!("record batch {batch}")));
             };
             self.before = self.before.saturating_add(n);
             self.batch += 1;

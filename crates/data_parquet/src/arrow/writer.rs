@@ -70,8 +70,10 @@ impl Writer {
             Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
             Compression::Zstd if cfg!(feature = "zstd") => Some(CompressionType::ZSTD),
             Compression::Zstd => {
-                return Err(Error::unsupported("zstd buffers in a build without the feature `zstd`")
-                    .help("build estimand-data-parquet with it, or choose another compression"));
+                return Err(Error::unsupported(
+                    "cannot write zstd buffers: this program was built without the feature `zstd`",
+                )
+                .help("turn on the feature `zstd` of estimand-data-parquet, or choose another compression"));
             }
         };
         let options = IpcWriteOptions::default().try_with_compression(codec).map_err(failed)?;

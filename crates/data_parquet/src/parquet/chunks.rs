@@ -89,7 +89,8 @@ impl ChunkReader for Chunks {
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
-            let text = format!("{length} bytes at byte {start} of a file that has {}", self.length);
+            let text =
+                format!("there should be {length} bytes at byte {start}, but the file has {} bytes", self.length);
             return Err(ParquetError::EOF(text));
         }
         let mut bytes = Vec::with_capacity(length);
@@ -136,7 +137,7 @@ fn check_page(header: &[u8], ratio: u64) -> io::Result<()> {
         && unpacked > packed.saturating_mul(ratio).saturating_add(SLACK)
     {
         let text =
-            format!("a page of {packed} bytes cannot become {unpacked} bytes: the header of the page is damaged");
+            format!("a page of {packed} bytes cannot unpack to {unpacked} bytes: the header of the page is damaged");
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
     Ok(())
@@ -179,6 +180,6 @@ mod tests {
         let hostile = [0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 10];
         assert_eq!(page_sizes(&hostile), Some(((1 << 31) - 1, 5)));
         let error = check_page(&hostile, 22).unwrap_err().to_string();
-        assert!(error.contains("5 bytes cannot become 2147483647"), "{error}");
+        assert!(error.contains("5 bytes cannot unpack to 2147483647"), "{error}");
     }
 }

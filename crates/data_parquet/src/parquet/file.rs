@@ -31,7 +31,7 @@ impl ParquetFile {
         let origin = Origin::File(path.to_path_buf());
         let chunks = Chunks::open(path, limits)?;
         let metadata = guarded(&origin, || ArrowReaderMetadata::load(&chunks, ArrowReaderOptions::new()))
-            .map_err(|e| e.help("is it a Parquet file, and all of it?"))?;
+            .map_err(|e| e.help("check that it is a Parquet file and that it is complete"))?;
         Ok(ParquetFile { origin, metadata, limits: *limits })
     }
 
@@ -45,7 +45,9 @@ impl ParquetFile {
 
     fn group(&self, group: usize) -> Result<&RowGroupMetaData> {
         let groups = self.metadata.metadata().row_groups();
-        groups.get(group).ok_or_else(|| Error::index(format!("row group {group} of {}", groups.len())))
+        groups
+            .get(group)
+            .ok_or_else(|| Error::index(format!("there is no row group {group}; the file has {}", groups.len())))
     }
 
     /// The number of rows in a row group.

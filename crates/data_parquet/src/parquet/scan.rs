@@ -36,8 +36,8 @@ impl Scan {
 
     fn check_files(&self, paths: &[PathBuf]) -> Result<()> {
         match paths.iter().find(|path| self.files.compression_of(path) != Compression::None) {
-            Some(path) => Err(Error::unsupported(format!("{} is packed as a whole", path.display()))
-                .help("unpack it: a Parquet file is compressed within, and read from its end")),
+            Some(path) => Err(Error::unsupported(format!("{} is a compressed file", path.display()))
+                .help("unpack it first; Parquet compresses its pages itself")),
             None => Ok(()),
         }
     }
@@ -71,10 +71,10 @@ impl Stage for Scan {
         let paths = self.files.order(cx)?;
         self.check_files(&paths)?;
         let foreign = |what: String| {
-            Err(Error::config(what).help("a position continues only the files it was taken from, as they were"))
+            Err(Error::config(what).help("resume with the unchanged files that the position was taken from"))
         };
         let Some(path) = usize::try_from(file).ok().and_then(|file| paths.get(file)) else {
-            return foreign(format!("a position in file number {file} of {}", paths.len()));
+            return foreign(format!("the position is in file number {file}, but there are {} files", paths.len()));
         };
         let first = Arc::new(ParquetFile::open(path, self.files.reading_limits())?);
         columns.check(first.schema(), &first.origin)?;
@@ -82,7 +82,8 @@ impl Stage for Scan {
         let n_rows = if group < n_groups { first.n_rows(group as usize)? } else { 0 };
         if group > n_groups || row > n_rows {
             return foreign(format!(
-                "a position at row {row} of row group {group} of {}, which has {n_groups} row groups, this one of {n_rows} rows",
+                "the position is at row {row} of row group {group} of {}, but there are {n_groups} row groups \
+                 and this one has {n_rows} rows",
                 path.display()
             ));
         }

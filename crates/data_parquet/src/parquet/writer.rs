@@ -89,7 +89,8 @@ impl Writer {
     /// Writes all rows. The file appears under its name when it is complete.
     pub fn write(&self, data: &Dataset) -> Result<Written> {
         if self.row_group_size == 0 {
-            return Err(Error::config("row groups of 0 rows").help("take at least one; a hundred thousand are usual"));
+            return Err(Error::config("the size of a row group is 0 rows; expected at least 1")
+                .help("a hundred thousand rows are usual"));
         }
         let properties = WriterProperties::builder()
             .set_compression(self.codec()?)
@@ -126,8 +127,10 @@ impl Writer {
             Compression::Lz4 => basic::Compression::LZ4_RAW,
             Compression::Zstd if cfg!(feature = "zstd") => basic::Compression::ZSTD(Default::default()),
             Compression::Zstd => {
-                return Err(Error::unsupported("zstd pages in a build without the feature `zstd`")
-                    .help("build estimand-data-parquet with it, or choose another compression"));
+                return Err(Error::unsupported(
+                    "cannot write zstd pages: this program was built without the feature `zstd`",
+                )
+                .help("turn on the feature `zstd` of estimand-data-parquet, or choose another compression"));
             }
         })
     }

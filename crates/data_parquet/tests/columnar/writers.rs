@@ -70,7 +70,7 @@ fn labels_weights_bytes_and_odd_names() -> Result<()> {
             (&[][..], Some("w"), "a string is not UTF-8"),
             (&["bytes"], None, "the rows have weights"),
             (&["bytes"], Some("naïve"), "two columns would have the name `naïve`"),
-            (&["bytes", "byte"], Some("w"), "names `byte`, and there is no such column"),
+            (&["bytes", "byte"], Some("w"), "names `byte`, but there is no such column"),
         ] {
             let error = write(binary, weights).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
@@ -98,7 +98,7 @@ fn rows_must_stay_alike() {
         assert!(error.contains("x") && !path.exists(), "{error}");
     }
     let error = parquet::Writer::new(&path).row_group_size(0).write(&one).unwrap_err().to_string();
-    assert!(error.contains("row groups of 0 rows"), "{error}");
+    assert!(error.contains("the size of a row group is 0 rows"), "{error}");
 }
 
 #[test]

@@ -15,9 +15,9 @@ fn a_number_outside_is_named_with_its_place() {
     };
     assert_eq!(run([0.0, 1.0, 0.5, 0.25]).unwrap()[0].as_slice::<f32>().unwrap(), [0.0, 1.0, 0.5, 0.25]);
     for (values, text) in [
-        ([0.0, 1.0, 0.5, 2.0], "label 2 in row 1, column 1, expected 0 to 1"),
-        ([0.0, f32::NAN, 0.5, 1.0], "label NaN in row 0, column 1"),
-        ([-0.5, 0.0, 0.0, 0.0], "label -0.5 in row 0, column 0"),
+        ([0.0, 1.0, 0.5, 2.0], "the label in row 1, column 1 is 2; expected 0 to 1"),
+        ([0.0, f32::NAN, 0.5, 1.0], "the label in row 0, column 1 is NaN"),
+        ([-0.5, 0.0, 0.0, 0.0], "the label in row 0, column 0 is -0.5"),
     ] {
         let error = run(values).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
@@ -46,7 +46,7 @@ fn ragged_values_are_named_with_their_row() {
         (out[0].as_slice::<i64>().unwrap(), out[1].as_slice::<i64>().unwrap()),
         (&[1i64, 2, 3][..], &[0i64, 1, 0][..])
     );
-    assert!(run(4, "a").unwrap_err().to_string().contains("label 4 in row 2, expected 0 to 3"));
+    assert!(run(4, "a").unwrap_err().to_string().contains("the label in row 2 is 4; expected 0 to 3"));
     assert!(run(3, "c").unwrap_err().to_string().contains("label `c` in row 2 is not in the vocabulary"));
 }
 

@@ -20,7 +20,7 @@ fn hashes_of_cases_1_to_11() {
     assert_eq!(out[1], out[2]);
     words.hash_bucket(0);
     let error = g.check().unwrap_err().to_string();
-    assert!(error.contains("0 hash buckets, expected at least 1"), "{error}");
+    assert!(error.contains("the number of hash buckets is 0; expected at least 1"), "{error}");
 }
 
 #[test]

@@ -97,5 +97,6 @@ impl Backprop<'_> {
 
 /// The error for an op without a gradient.
 pub(crate) fn not_differentiable(what: &str) -> Error {
-    Error::unsupported(format!("{what} is not differentiable")).help("cut it off with stop_gradient if that is meant")
+    Error::unsupported(format!("{what} is not differentiable"))
+        .help("use stop_gradient if no gradient should flow through it")
 }

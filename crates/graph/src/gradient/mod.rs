@@ -70,18 +70,25 @@ pub fn gradients(y: &Tensor, xs: &[&Tensor]) -> Vec<Gradient> {
     }
     if let Some(x) = xs.iter().find(|x| !x.graph().same(graph)) {
         graph.record(
-            Error::config(format!("gradient with respect to {}, which belongs to another graph", x.describe())),
+            Error::config(format!(
+                "cannot compute the gradient with respect to {}: it belongs to another graph",
+                x.describe()
+            )),
             site,
         );
         return none();
     }
     if let Some(effect) = xs.iter().copied().chain([y]).find(|t| !t.has_value()) {
-        graph.record(effect.no_value("gradient"), site);
+        graph.record(effect.no_value("the gradient"), site);
         return none();
     }
     if !y.dtype().is_float() {
         graph.record(
-            Error::dtype(Some(DType::F32), y.dtype(), format!("gradient of {}, which is not a float", y.describe())),
+            Error::dtype(
+                Some(DType::F32),
+                y.dtype(),
+                format!("cannot compute the gradient of {}: it is not a float", y.describe()),
+            ),
             site,
         );
         return none();
@@ -164,8 +171,10 @@ impl<'a> Backward<'a> {
                 upstream,
                 wanted: inputs.iter().map(|v| self.between[v.node.0 as usize]).collect(),
             };
-            let found =
-                op.rules().gradient(&back).map_err(|e| e.context(format!("gradient of `{name}` ({})", op.name())))?;
+            let found = op
+                .rules()
+                .gradient(&back)
+                .map_err(|e| e.context(format!("in the gradient of `{name}` ({})", op.name())))?;
             for (input, gradient) in inputs.iter().zip(found) {
                 if self.between[input.node.0 as usize] {
                     self.add(*input, gradient);

@@ -22,10 +22,10 @@ impl HostRules for Agree {
     }
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
-        expect_dtype(DType::I64, x[0], &self.what)?;
-        expect_dtype(DType::I64, x[1], &self.what)?;
-        expect_rank(1, x[0], &self.what)?;
-        expect_equal(&self.what, &x[1].shape, &x[0].shape)?;
+        expect_dtype(DType::I64, x[0], "list to compare")?;
+        expect_dtype(DType::I64, x[1], "list to compare")?;
+        expect_rank(1, x[0], "list to compare")?;
+        expect_equal("list to compare", &x[1].shape, &x[0].shape)?;
         Ok(smallvec![x[0].clone()])
     }
 
@@ -33,9 +33,11 @@ impl HostRules for Agree {
         let (a, b) = (x[0].as_slice::<i64>()?, x[1].as_slice::<i64>()?);
         match a.iter().zip(b).position(|(a, b)| a != b) {
             None if a.len() == b.len() => Ok(vec![x[0].clone()]),
-            None => Err(Error::data(format!("{}: {} and {} of them", self.what, a.len(), b.len()))),
-            Some(row) => Err(Error::data(format!("{}: {} and {} in row {row}", self.what, a[row], b[row]))
-                .help("they must be equal in every row")),
+            None => Err(Error::data(format!("{} differ: there are {} and {} of them", self.what, a.len(), b.len()))),
+            Some(row) => {
+                Err(Error::data(format!("{} differ: they are {} and {} in row {row}", self.what, a[row], b[row]))
+                    .help("make them equal in every row"))
+            }
         }
     }
 
@@ -59,6 +61,6 @@ mod tests {
         let op = Agree { what: "lengths".into() };
         let run = |a: [i64; 2], b: [i64; 2]| op.run(&[Array::from(a), Array::from(b)]);
         assert_eq!(run([1, 2], [1, 2]).unwrap()[0].as_slice::<i64>().unwrap(), [1, 2]);
-        assert!(run([1, 2], [1, 3]).unwrap_err().to_string().contains("lengths: 2 and 3 in row 1"));
+        assert!(run([1, 2], [1, 3]).unwrap_err().to_string().contains("lengths differ: they are 2 and 3 in row 1"));
     }
 }

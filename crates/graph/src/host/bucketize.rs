@@ -36,7 +36,13 @@ impl HostRules for Bucketize {
         Boundaries::new(self.values())?;
         match x[0].dtype {
             DType::F32 | DType::F64 | DType::I32 | DType::I64 => {}
-            other => return Err(Error::dtype(Some(DType::F32), other, format!("{other} is not bucketized"))),
+            other => {
+                return Err(Error::dtype(
+                    Some(DType::F32),
+                    other,
+                    format!("cannot bucketize {other}; expected f32, f64, i32 or i64"),
+                ));
+            }
         }
         Ok(smallvec![TensorSpec { dtype: DType::I32, shape: x[0].shape.clone() }])
     }

@@ -52,7 +52,8 @@ impl HostRules for Between {
         };
         let Some(i) = found else { return Ok(vec![x[0].clone()]) };
         let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i, x.get(1))?);
-        Err(Error::data(format!("{} {value} {place}, expected {low} to {high}", self.what)))
+        let expected = if high.is_infinite() { format!("{low} or more") } else { format!("{low} to {high}") };
+        Err(Error::data(format!("the {} {place} is {value}; expected {expected}", self.what)))
     }
 
     fn meaning(&self) -> Vec<Said> {

@@ -35,7 +35,7 @@ pub enum Place {
 impl ParseExample {
     pub fn new(features: Vec<(String, FeatureSpec)>) -> Result<ParseExample> {
         if features.is_empty() {
-            return Err(Error::config("examples are parsed for no features, expected at least one"));
+            return Err(Error::config("no features were given to parse from the examples; expected at least one"));
         }
         let parser = Arc::new(ExampleParser::new(features.iter().cloned())?);
         Ok(ParseExample { features, parser })

@@ -37,7 +37,7 @@ impl HostRules for Unique {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let n = x[0].len();
         if n >= 1 << 31 {
-            return Err(Error::unsupported(format!("{n} values; at most 2^31 - 1 can be made unique")));
+            return Err(Error::unsupported(format!("there are {n} values; at most 2^31 - 1 can be made unique")));
         }
         let (distinct, places) = match x[0].dtype() {
             DType::I32 => integers(x[0].as_slice::<i32>()?)?,

@@ -30,8 +30,8 @@ impl OpRules for Apply {
         };
         if !fits {
             return Err(Error::shape(format!(
-                "a gradient of {} for variable `{}`, which is {expected}",
-                gradient.shape, spec.name
+                "the gradient for variable `{}` is {}, but the variable is {expected}",
+                spec.name, gradient.shape
             )));
         }
         Ok(Specs::new())
@@ -63,7 +63,7 @@ impl OpRules for Apply {
     fn spell(&self, _def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let rule = optimizer(writer.body(), self).rule.name();
         let variable = &writer.body().variables().spec(self.variable).name;
-        Err(Error::unsupported(format!("the {rule} update of variable `{variable}` is not written to a GraphDef"))
+        Err(Error::unsupported(format!("the {rule} update of variable `{variable}` cannot be written to a GraphDef"))
             .help("write the loss or the predictions; the trained values and slots are in the checkpoint"))
     }
 

@@ -21,7 +21,7 @@ impl OpRules for BandPart {
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         accepts(x[0].dtype != DType::Str, x[0].dtype)?;
         if x[0].shape.rank() < 2 {
-            return Err(Error::shape(format!("the band of {}, expected two axes or more", x[0])));
+            return Err(Error::shape(format!("the input is {}; expected two axes or more", x[0])));
         }
         same(x[0])
     }

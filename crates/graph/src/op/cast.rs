@@ -18,7 +18,7 @@ impl OpRules for Cast {
         let from = x[0].dtype;
         if self.to == DType::Str || from == DType::Str {
             return Err(Error::dtype(None, from, format!("cannot cast {from} to {}", self.to))
-                .help("strings and numbers are converted by string ops"));
+                .help("use the string operations to convert between strings and numbers"));
         }
         one(self.to, x[0].shape.clone())
     }

@@ -17,13 +17,19 @@ impl OpRules for Concat {
 
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let Some((first, rest)) = x.split_first() else {
-            return Err(Error::config("concat of no tensors; expected at least one"));
+            return Err(Error::config("concat was given no tensors; expected at least one"));
         };
         let axis = axis_of(self.axis, first)?;
         let mut shape = first.shape.clone();
         for other in rest {
             same_dtype(first, other)?;
-            expect_rank_of(first.shape.rank(), other, "axes")?;
+            if other.shape.rank() != first.shape.rank() {
+                return Err(Error::shape(format!(
+                    "{other} has {} axes, but the first tensor has {}",
+                    other.shape.rank(),
+                    first.shape.rank()
+                )));
+            }
             for i in 0..shape.rank() {
                 let (a, b) = (shape.dims()[i], other.shape.dims()[i]);
                 if i == axis {
@@ -93,7 +99,7 @@ fn read_axis_first(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
 
 fn join(parts: Vec<Tensor>, axis: i64) -> Result<Vec<Tensor>> {
     match parts.is_empty() {
-        true => Err(Error::config("nothing is joined")),
+        true => Err(Error::config("there are no inputs to join")),
         false => Ok(vec![Tensor::concat(&parts.iter().collect::<Vec<_>>(), axis)]),
     }
 }

@@ -16,7 +16,7 @@ impl OpRules for SoftmaxCrossEntropy {
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         floats(x)?;
-        expect_rank(2, x[0], "logits")?;
+        expect_rank(2, x[0], "tensor of logits")?;
         expect_equal("labels", &x[1].shape, &x[0].shape)?;
         losses(x[0])
     }
@@ -63,11 +63,11 @@ impl OpRules for SparseSoftmaxCrossEntropy {
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         floats(&x[..1])?;
-        expect_rank(2, x[0], "logits")?;
+        expect_rank(2, x[0], "tensor of logits")?;
         integer_ids(x[1], "labels")?;
         if x[1].shape.dims() != &x[0].shape.dims()[..1] {
             return Err(Error::shape(format!(
-                "labels {} for logits {}; expected one label a row, [{}]",
+                "the labels are {} for logits {}; expected one label per row, [{}]",
                 x[1].shape,
                 x[0].shape,
                 x[0].shape.dims()[0]

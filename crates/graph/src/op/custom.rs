@@ -19,7 +19,7 @@ impl OpRules for CustomOp {
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
         let Some(kernel) = &self.gradient else {
             return Err(not_differentiable(&format!("custom op `{}`", self.name))
-                .help("give it a gradient with CustomOp::gradient, or cut it off with stop_gradient"));
+                .help("give it a gradient with CustomOp::gradient, or use stop_gradient"));
         };
         let gradient = CustomOp {
             name: format!("{}/gradient", self.name).into(),
@@ -44,8 +44,8 @@ impl OpRules for CustomOp {
     }
 
     fn spell(&self, _def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
-        Err(Error::unsupported(format!("custom op `{}` is Rust code: TensorFlow cannot run it", self.name))
-            .help("build it from tensor operations, or fetch what goes into it and apply it outside of the graph"))
+        Err(Error::unsupported(format!("custom op `{}` is Rust code, which TensorFlow cannot run", self.name))
+            .help("build it from tensor operations, or fetch its inputs and apply it outside the graph"))
     }
 
     fn has_effect(&self) -> bool {

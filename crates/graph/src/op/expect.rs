@@ -12,7 +12,7 @@ pub(crate) fn accepts(yes: bool, dtype: DType) -> Result<()> {
     if yes {
         return Ok(());
     }
-    let error = Error::dtype(None, dtype, format!("not defined on {dtype}"));
+    let error = Error::dtype(None, dtype, format!("the operation is not defined on {dtype}"));
     Err(if dtype == DType::Str { error } else { error.help("use .cast(..) to convert it first") })
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn same_dtype(a: &TensorSpec, b: &TensorSpec) -> Result<()> {
     if a.dtype == b.dtype {
         return Ok(());
     }
-    Err(Error::dtype(Some(a.dtype), b.dtype, format!("dtypes {} and {} differ", a.dtype, b.dtype))
+    Err(Error::dtype(Some(a.dtype), b.dtype, format!("the dtypes {} and {} differ", a.dtype, b.dtype))
         .help(format!("use .cast(DType::{:?}) on one of them", a.dtype)))
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn expect_rank_of(n: usize, x: &TensorSpec, what: &str) -> Result<()>
     if x.shape.rank() == n {
         return Ok(());
     }
-    Err(Error::shape(format!("{n} {what} for {x}, which has {} axes", x.shape.rank())))
+    Err(Error::shape(format!("there are {n} {what} for {x}, which has {} axes", x.shape.rank())))
 }
 
 pub(crate) fn expect_equal(what: &str, actual: &Shape, expected: &Shape) -> Result<()> {
@@ -76,7 +76,7 @@ pub(crate) fn axis_of(axis: usize, x: &TensorSpec) -> Result<usize> {
     if axis < x.shape.rank() {
         return Ok(axis);
     }
-    Err(Error::shape(format!("axis {axis} of {x}, which has {} axes", x.shape.rank())))
+    Err(Error::shape(format!("axis {axis} is out of range for {x}, which has {} axes", x.shape.rank())))
 }
 
 pub(crate) fn within_rank(axes: AxisSet, x: &TensorSpec) -> Result<()> {
@@ -91,7 +91,7 @@ pub(crate) fn index_depth(indices: &TensorSpec, params: &Shape) -> Result<usize>
     match indices.shape.dims().last().map(|d| d.known()) {
         Some(Some(depth)) if depth <= params.rank() => Ok(depth),
         _ => Err(Error::shape(format!(
-            "indices {} into {params}: the last axis must be known and at most {}",
+            "the indices into {params} are {}; the last axis must be known and at most {}",
             indices.shape,
             params.rank()
         ))),

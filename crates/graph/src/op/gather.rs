@@ -29,7 +29,7 @@ impl OpRules for Gather {
         let (p, i) = (x[0].shape.dims(), x[1].shape.dims());
         if batch_dims > axis || batch_dims > i.len() || p[..batch_dims] != i[..batch_dims] {
             return Err(Error::shape(format!(
-                "batch_dims = {batch_dims} with axis {axis}: params {} and indices {} do not share their first \
+                "batch_dims is {batch_dims} and axis {axis}, but params {} and indices {} do not share their first \
                  {batch_dims} axes",
                 x[0].shape, x[1].shape
             )));
@@ -127,6 +127,7 @@ fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let (params, indices) = (reading.tensor(0)?, reading.tensor(1)?);
     let batch_dims = reading.int_or("batch_dims", 0)?;
     let batch_dims = if batch_dims < 0 { batch_dims + indices.rank() as i64 } else { batch_dims };
-    let batch_dims = usize::try_from(batch_dims).map_err(|_| Error::shape(format!("batch_dims of {batch_dims}")))?;
+    let batch_dims = usize::try_from(batch_dims)
+        .map_err(|_| Error::shape(format!("batch_dims is {batch_dims}; expected 0 or more")))?;
     reading.add(Gather { axis: axis(along, params.rank())?, batch_dims }, &[&params, &indices])
 }

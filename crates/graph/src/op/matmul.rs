@@ -67,7 +67,10 @@ impl OpRules for BatchMatMul {
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         floats(x)?;
         if x[0].shape.rank() < 2 || x[1].shape.rank() < 2 {
-            return Err(Error::shape(format!("{} and {}: both need two axes or more", x[0].shape, x[1].shape)));
+            return Err(Error::shape(format!(
+                "the inputs are {} and {}; expected two axes or more for both",
+                x[0].shape, x[1].shape
+            )));
         }
         let matrix = product_shape(x, self.adjoint_x, self.adjoint_y)?;
         let lead = |s: &Shape| s.dims()[..s.rank() - 2].iter().copied().collect::<Shape>();
@@ -115,7 +118,7 @@ fn product_shape(x: &[&TensorSpec], transpose_a: bool, transpose_b: bool) -> Res
     {
         let note = |t: bool| if t { " transposed" } else { "" };
         return Err(Error::shape(format!(
-            "{}{} times {}{}: the inner sizes {a} and {b} differ",
+            "cannot multiply {}{} by {}{}: the inner sizes {a} and {b} differ",
             x[0].shape,
             note(transpose_a),
             x[1].shape,

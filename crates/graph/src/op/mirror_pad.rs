@@ -29,14 +29,14 @@ impl OpRules for MirrorPad {
             }
             let Some(n) = d.known() else {
                 return Err(Error::shape(format!(
-                    "mirror padding of axis {axis} of {}: its size must be known",
+                    "axis {axis} of {} cannot be mirror-padded: its size is known only at run time",
                     x.shape
                 )));
             };
             let most = if self.symmetric { n } else { n.saturating_sub(1) };
             if before > most || after > most {
                 return Err(Error::shape(format!(
-                    "mirror padding ({before}, {after}) of axis {axis} of size {n}: at most {most}"
+                    "the mirror padding of axis {axis} is ({before}, {after}); expected at most {most} for the size {n}"
                 )));
             }
             shape.0.push(Dim::Known(n + before + after));
@@ -91,7 +91,7 @@ impl OpRules for MirrorPadGrad {
             (d, border) => d.known()?.checked_sub(border).map(Dim::Known),
         };
         let dims: Option<Vec<Dim>> = x[0].shape.dims().iter().zip(&self.paddings).map(inner).collect();
-        let dims = dims.ok_or_else(|| Error::shape("mirror padding needs known sizes"))?;
+        let dims = dims.ok_or_else(|| Error::shape("mirror padding needs sizes that are known before the run"))?;
         one(x[0].dtype, dims.into_iter().collect())
     }
 
@@ -135,7 +135,7 @@ fn with_paddings(
 fn read(reading: &mut dyn Reading, op: fn(Vec<(usize, usize)>, bool) -> Op) -> Result<Vec<Tensor>> {
     let known = |(b, a): (Dim, Dim)| b.known().zip(a.known());
     let paddings = read_paddings(reading)?.into_iter().map(known).collect::<Option<Vec<_>>>();
-    let paddings = paddings.ok_or_else(|| refuse("mirror padding by a number that the run computes"))?;
+    let paddings = paddings.ok_or_else(|| refuse("mirror padding by a number known only at run time"))?;
     let symmetric = reading.text_or("mode", "REFLECT")? == "SYMMETRIC";
     let tensor = reading.tensor(0)?;
     reading.add(op(paddings, symmetric), &[&tensor])

@@ -22,7 +22,10 @@ impl OpRules for OneHot {
         expect_rank(0, x[1], "on value")?;
         expect_rank(0, x[2], "off value")?;
         if self.axis > x[0].shape.rank() {
-            return Err(Error::shape(format!("one_hot axis {} of indices {}", self.axis, x[0].shape)));
+            return Err(Error::shape(format!(
+                "the axis of one_hot is {}, which does not fit indices {}",
+                self.axis, x[0].shape
+            )));
         }
         let mut shape = x[0].shape.clone();
         shape.0.insert(self.axis, Dim::Known(self.depth));
@@ -57,7 +60,8 @@ fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let (indices, depth) = (reading.tensor(0)?, reading.integer(1)?);
     let (on, off) = (reading.tensor(2)?, reading.tensor(3)?);
     let axis = axis(reading.int_or("axis", -1)?, indices.rank() + 1)?;
-    let depth = usize::try_from(depth).map_err(|_| Error::config(format!("a depth of {depth}")))?;
+    let depth =
+        usize::try_from(depth).map_err(|_| Error::config(format!("the depth is {depth}; expected 0 or more")))?;
     // TF: `uint8` indices are allowed too.
     let indices = if indices.dtype() == DType::U8 { indices.cast(DType::I32) } else { indices };
     reading.add(OneHot { depth, axis }, &[&indices, &on, &off])

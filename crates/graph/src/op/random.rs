@@ -46,7 +46,7 @@ impl OpRules for Random {
     fn infer(&self, _x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         match self.kind {
             RandomKind::Integers { low, high } if low >= high => {
-                Err(Error::config(format!("random integers in [{low}, {high}): the range is empty")))
+                Err(Error::config(format!("the range of the random integers is empty: [{low}, {high})")))
             }
             RandomKind::Integers { .. } => one(DType::I64, self.shape.clone()),
             RandomKind::Uniform | RandomKind::Normal | RandomKind::TruncatedNormal => {

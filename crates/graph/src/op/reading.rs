@@ -77,7 +77,7 @@ pub trait Reading {
         match array.dtype() {
             DType::I32 => Ok(array.as_slice::<i32>()?.iter().map(|&v| v.into()).collect()),
             DType::I64 => Ok(array.as_slice::<i64>()?.to_vec()),
-            other => Err(Error::dtype(Some(DType::I64), other, format!("input {i} is {other}, expected integers"))),
+            other => Err(Error::dtype(Some(DType::I64), other, format!("input {i} is {other}; expected integers"))),
         }
     }
 
@@ -117,7 +117,7 @@ pub fn axis(axis: i64, rank: usize) -> Result<usize> {
     usize::try_from(resolved)
         .ok()
         .filter(|&a| a < rank)
-        .ok_or_else(|| Error::shape(format!("axis {axis} of a tensor with {rank} axes")))
+        .ok_or_else(|| Error::shape(format!("axis {axis} is out of range for a tensor with {rank} axes")))
 }
 
 /// Gives the first axis of a tensor another size, where both sizes are known only at run time.
@@ -134,5 +134,5 @@ pub fn with_rows(tensor: &Tensor, rows: Dim) -> Tensor {
 
 /// The size of the first axis.
 pub fn n_rows(tensor: &Tensor) -> Result<Dim> {
-    tensor.shape().dims().first().copied().ok_or_else(|| Error::shape("a single number, expected a list"))
+    tensor.shape().dims().first().copied().ok_or_else(|| Error::shape("the input is a single number; expected a list"))
 }

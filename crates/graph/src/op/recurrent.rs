@@ -36,11 +36,11 @@ impl OpRules for Recurrent {
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
         let slots = Slots::of(self);
         if slots.keep.is_some_and(|keep| back.wanted[keep]) {
-            return Err(not_differentiable("what the states of a recurrent network are multiplied by"));
+            return Err(not_differentiable("the dropout mask of a recurrent network's states"));
         }
         let last = self.n_states();
         if back.upstream[last + 1].is_some() {
-            return Err(not_differentiable("what a recurrent network keeps for its gradient"));
+            return Err(not_differentiable("an intermediate value of a recurrent network"));
         }
         let mut inputs = back.x.clone();
         inputs[0] = back.y[last + 1].clone();
@@ -179,7 +179,7 @@ fn common(step: &Recurrent, x: &[&TensorSpec]) -> Result<Sizes> {
 fn expect_inputs(x: &[&TensorSpec], expected: usize) -> Result<()> {
     match x.len() == expected {
         true => Ok(()),
-        false => Err(Error::config(format!("{} inputs; this cell has {expected}", x.len()))),
+        false => Err(Error::config(format!("the cell was given {} inputs; expected {expected}", x.len()))),
     }
 }
 
@@ -218,7 +218,7 @@ fn gradient_results(step: &Recurrent, x: &[&TensorSpec]) -> Result<Specs> {
 fn stand_ins(graph: &Graph, node: &Node, step: &Recurrent, writer: &mut dyn Spelling) -> Result<Vec<Tensor>> {
     let shape = &writer.spec(node, 0).shape;
     if shape.dims()[1].known().is_none() {
-        let text = format!("a recurrent network over {shape}, whose number of steps only the run tells");
+        let text = format!("a recurrent network over {shape}, whose number of steps is known only at run time");
         return Err(Error::unsupported(format!("{text}, cannot be written for TensorFlow yet"))
             .help("declare the size of the placeholder's time axis"));
     }

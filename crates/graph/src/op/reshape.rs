@@ -65,12 +65,12 @@ fn resolved(from: &Shape, to: &Shape, symbols: &mut Symbols) -> Result<Shape> {
             let dim = match symbols.exact_quotient(from.dims(), &rest)? {
                 Some(dim) => dim,
                 None if from.known().is_some() && rest.iter().all(|d| d.known().is_some()) => {
-                    return Err(cannot("the element count does not divide"));
+                    return Err(cannot("the other sizes do not divide the number of elements"));
                 }
                 None => {
                     let (total, part) = (symbols.product(from.dims())?, symbols.product(&rest)?);
                     if part == Dim::Known(0) {
-                        return Err(cannot("-1 beside a size of 0 could be anything"));
+                        return Err(cannot("-1 can have any value if another size is 0"));
                     }
                     symbols.div(total, part)
                 }
@@ -79,11 +79,11 @@ fn resolved(from: &Shape, to: &Shape, symbols: &mut Symbols) -> Result<Shape> {
                 *d = dim;
             }
         }
-        _ => return Err(cannot("more than one -1")),
+        _ => return Err(cannot("only one size can be -1")),
     }
     let (before, after) = (symbols.product(from.dims())?, symbols.product(shape.dims())?);
     match (before.known(), after.known()) {
-        (Some(a), Some(b)) if a != b => Err(cannot(&format!("{a} elements are not {b}"))),
+        (Some(a), Some(b)) if a != b => Err(cannot(&format!("the first has {a} elements, the second {b}"))),
         _ => Ok(shape),
     }
 }

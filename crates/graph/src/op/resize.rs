@@ -22,7 +22,7 @@ impl OpRules for Resize {
         expect_dtype(DType::F32, x[0], "image")?;
         expect_rank(4, x[0], "image")?;
         if self.size.0 == 0 || self.size.1 == 0 {
-            return Err(Error::config(format!("resize to {:?}: sizes must be positive", self.size)));
+            return Err(Error::config(format!("the new size is {:?}; expected positive sizes", self.size)));
         }
         let d = x[0].shape.dims();
         one(x[0].dtype, Shape::from([d[0], self.size.0.into(), self.size.1.into(), d[3]]))
@@ -121,7 +121,7 @@ fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let (image, size) = (reading.tensor(0)?, reading.integers(1)?);
     let size = match size[..] {
         [h, w] if h > 0 && w > 0 => (h as usize, w as usize),
-        _ => return Err(Error::config(format!("an image of {size:?}, expected height and width"))),
+        _ => return Err(Error::config(format!("the new size is {size:?}; expected a positive height and width"))),
     };
     reading.add(read_resize(reading, reading.op() == "ResizeBilinear", size)?, &[&image])
 }
@@ -130,16 +130,16 @@ fn read_gradient(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let dy = reading.tensor(0)?;
     let bilinear = reading.op() == "ResizeBilinearGrad";
     let &[batch, h, w, channels] = dy.shape().dims() else {
-        return Err(Error::shape(format!("a gradient of {}, expected an image", dy.spec())));
+        return Err(Error::shape(format!("the gradient is {}; expected an image of four axes", dy.spec())));
     };
     let (Some(h), Some(w)) = (h.known(), w.known()) else {
-        return Err(refuse("the gradient of a resize to a size that the run computes"));
+        return Err(refuse("the gradient of a resize to a size known only at run time"));
     };
     let shape = match bilinear {
         true => reading.tensor(1)?.shape().clone(),
         false => match reading.sizes(1, false)?[..] {
             [height, width] => Shape::from([batch, height, width, channels]),
-            _ => return Err(Error::config("expected height and width")),
+            _ => return Err(Error::config("input 1 is not a size; expected height and width")),
         },
     };
     reading.add(ResizeGrad { resize: read_resize(reading, bilinear, (h, w))?, shape }, &[&dy])

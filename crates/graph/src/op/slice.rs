@@ -19,14 +19,14 @@ impl OpRules for Slice {
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         let Slice { begin, size } = self;
-        expect_rank_of(begin.len(), x[0], "begin")?;
-        expect_rank_of(size.rank(), x[0], "size")?;
+        expect_rank_of(begin.len(), x[0], "begins")?;
+        expect_rank_of(size.rank(), x[0], "sizes")?;
         for (axis, (&b, (&n, &d))) in begin.iter().zip(size.dims().iter().zip(x[0].shape.dims())).enumerate() {
             if let (Some(n), Some(d)) = (n.known(), d.known())
                 && b.checked_add(n).is_none_or(|end| end > d)
             {
                 return Err(Error::index(format!(
-                    "slice {b}..{} of axis {axis}, which has size {d}",
+                    "the slice {b}..{} is outside axis {axis}, which has size {d}",
                     b.saturating_add(n)
                 )));
             }

@@ -84,7 +84,7 @@ impl OpRules for LogSoftmax {
 fn rows(x: &[&TensorSpec]) -> Result<Specs> {
     floats(x)?;
     if x[0].shape.rank() == 0 {
-        return Err(Error::shape("a single number; expected at least one axis"));
+        return Err(Error::shape("the input is a single number; expected at least one axis"));
     }
     same(x[0])
 }

@@ -129,7 +129,7 @@ impl OpRules for SparseSegmentGrad {
     /// The op is linear, so its gradient is the forward op.
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
         if back.wanted.get(3) == Some(&true) {
-            return Err(not_differentiable("the gradient of a weighted lookup, for its weights,"));
+            return Err(not_differentiable("the gradient of a weighted lookup with respect to its weights"));
         }
         let mut found = vec![Gradient::None; back.x.len()];
         found[0] = Gradient::Dense(like_lookups(SparseSegment { combiner: self.combiner }, back));

@@ -155,8 +155,9 @@ pub(crate) fn constant(def: NodeDef, value: &Array) -> NodeDef {
 
 /// A number as an i32, TensorFlow's usual type for axes and sizes.
 pub fn index_number(value: i64) -> Result<i32> {
-    i32::try_from(value)
-        .map_err(|_| Error::unsupported(format!("a size of {value} in a GraphDef: sizes there have 32 bits")))
+    i32::try_from(value).map_err(|_| {
+        Error::unsupported(format!("the size {value} does not fit into the 32 bits that a GraphDef has for sizes"))
+    })
 }
 
 /// An attribute that is a list of dtypes.

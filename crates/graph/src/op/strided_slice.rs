@@ -19,7 +19,7 @@ impl OpRules for StridedSlice {
     }
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
-        expect_rank_of(self.begin.len(), x[0], "begin")?;
+        expect_rank_of(self.begin.len(), x[0], "begins")?;
         expect_rank_of(self.strides.len(), x[0], "strides")?;
         check_bounds(&self.begin, &self.strides, &self.size, &x[0].shape)?;
         one(x[0].dtype, Shape::from(&self.size[..]))
@@ -68,7 +68,10 @@ impl OpRules for StridedSliceGrad {
     }
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
-        let size = x[0].shape.known().ok_or_else(|| Error::shape("a strided slice has known sizes"))?;
+        let size = x[0]
+            .shape
+            .known()
+            .ok_or_else(|| Error::shape("the sizes of a strided slice must be known before the run"))?;
         check_bounds(&self.begin, &self.strides, &size, &self.shape)?;
         one(x[0].dtype, self.shape.clone())
     }
@@ -104,12 +107,14 @@ fn check_bounds(begin: &[usize], strides: &[i64], size: &[usize], shape: &Shape)
             if begin[axis] == 0 && strides[axis] == 1 {
                 continue;
             }
-            return Err(Error::shape(format!("strided slice of axis {axis} of {shape}: its size must be known")));
+            return Err(Error::shape(format!(
+                "cannot slice axis {axis} of {shape} with a stride: its size is known only at run time"
+            )));
         };
         let last = (begin[axis] as i64).saturating_add(strides[axis].saturating_mul(size[axis] as i64 - 1));
         if strides[axis] == 0 || (size[axis] > 0 && (begin[axis] >= d || !(0..d as i64).contains(&last))) {
             return Err(Error::index(format!(
-                "strided slice of axis {axis} of {shape}: {} elements from {} by {} leave it",
+                "the slice is outside axis {axis} of {shape}: it has {} elements from {} with stride {}",
                 size[axis], begin[axis], strides[axis]
             )));
         }

@@ -24,10 +24,10 @@ impl OpRules for TopK {
         accepts(x[0].dtype.is_number(), x[0].dtype)?;
         let mut shape = x[0].shape.clone();
         let Some(last) = shape.0.last_mut() else {
-            return Err(Error::shape("top_k of a single number; expected at least one axis"));
+            return Err(Error::shape("top_k was given a single number; expected at least one axis"));
         };
         if last.known().is_some_and(|n| k > n) {
-            return Err(Error::shape(format!("top_k: k = {k} but the last axis has {last} elements")));
+            return Err(Error::shape(format!("top_k was given k = {k}, but the last axis has {last} elements")));
         }
         *last = Dim::Known(k);
         Ok(smallvec![TensorSpec { dtype: x[0].dtype, shape: shape.clone() }, TensorSpec { dtype: DType::I32, shape }])

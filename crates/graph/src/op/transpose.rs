@@ -22,7 +22,7 @@ impl OpRules for Transpose {
         }
         if self.perm.len() != rank || seen != AxisSet::all(rank) {
             return Err(Error::shape(format!(
-                "permutation {:?} of a tensor with {rank} axes; expected each of 0..{rank} once",
+                "the permutation is {:?} for a tensor with {rank} axes; expected each of 0..{rank} once",
                 self.perm.as_slice()
             )));
         }
@@ -68,7 +68,10 @@ fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let (perm, tensor) = (reading.integers(1)?, reading.tensor(0)?);
     let perm = perm.iter().map(|&a| axis(a, tensor.rank())).collect::<Result<Vec<_>>>()?;
     if perm.len() != tensor.rank() {
-        return Err(Error::shape(format!("a permutation {perm:?} of {} axes", tensor.rank())));
+        return Err(Error::shape(format!(
+            "the permutation is {perm:?} for a tensor with {} axes; expected each axis once",
+            tensor.rank()
+        )));
     }
     Ok(vec![if perm.is_empty() { tensor } else { tensor.transpose(&perm) }])
 }

@@ -26,12 +26,15 @@ impl OpRules for UnsortedSegment {
         integer_ids(x[1], "segment ids")?;
         accepts(x[0].dtype.is_number(), x[0].dtype)?;
         if !matches!(self.kind, Reduction::Sum | Reduction::Max | Reduction::Min | Reduction::Prod) {
-            return Err(Error::config(format!("segments have no {}", self.kind.tf_name())));
+            return Err(Error::config(format!(
+                "segments cannot be reduced by {}; expected a sum, maximum, minimum or product",
+                self.kind.tf_name()
+            )));
         }
         let rank = x[1].shape.rank();
         if x[0].shape.rank() < rank || x[0].shape.dims()[..rank] != *x[1].shape.dims() {
             return Err(Error::shape(format!(
-                "data {} and segment ids {}: the ids' shape must begin the data's",
+                "the data are {} and the segment ids {}; the shape of the data must begin with that of the ids",
                 x[0].shape, x[1].shape
             )));
         }

@@ -52,8 +52,8 @@ impl OpRules for Assign {
         expect_dtype(spec.dtype, x[0], "value")?;
         if x[0].shape != expected {
             return Err(Error::shape(format!(
-                "a value of {} for variable `{}`, which is {expected}",
-                x[0].shape, spec.name
+                "the value for variable `{}` is {}, but the variable is {expected}",
+                spec.name, x[0].shape
             )));
         }
         Ok(Specs::new())

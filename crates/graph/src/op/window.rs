@@ -14,7 +14,8 @@ pub(super) fn conv_shape(
 ) -> Result<Shape> {
     if x.rank() != 4 || filter.rank() != 4 {
         return Err(Error::shape(format!(
-            "image {x} and filter {filter}: expected [batch, height, width, channels] and [height, width, in, {}]",
+            "the image is {x} and the filter {filter}; expected [batch, height, width, channels] and \
+             [height, width, in, {}]",
             if depthwise { "multiplier" } else { "out" }
         )));
     }
@@ -22,7 +23,7 @@ pub(super) fn conv_shape(
     if let (Some(channels), Some(expected)) = (x[3].known(), f[2].known())
         && channels != expected
     {
-        return Err(Error::shape(format!("the image has {channels} channels, the filter expects {expected}")));
+        return Err(Error::shape(format!("the image has {channels} channels, but the filter expects {expected}")));
     }
     let h = placed(x[1], f[0], w.strides.0, w.dilations.0, w.padding, symbols)?;
     let width = placed(x[2], f[1], w.strides.1, w.dilations.1, w.padding, symbols)?;
@@ -33,7 +34,7 @@ pub(super) fn conv_shape(
 /// The shape of a pooling's result.
 pub(super) fn pool_shape(w: &PoolWindow, x: &Shape, symbols: &mut Symbols) -> Result<Shape> {
     if x.rank() != 4 {
-        return Err(Error::shape(format!("image {x}: expected [batch, height, width, channels]")));
+        return Err(Error::shape(format!("the image is {x}; expected [batch, height, width, channels]")));
     }
     let d = x.dims();
     let h = placed(d[1], w.size.0.into(), w.strides.0, 1, w.padding, symbols)?;
@@ -51,11 +52,11 @@ fn placed(
     symbols: &mut Symbols,
 ) -> Result<Dim> {
     let Some(window) = window.known() else {
-        return Err(Error::shape("the size of a window must be known"));
+        return Err(Error::shape("the size of the window must be known before the run"));
     };
     if window == 0 || stride == 0 || dilation == 0 {
         return Err(Error::config(format!(
-            "window {window}, stride {stride}, dilation {dilation}: each must be at least 1"
+            "the window is {window}, the stride {stride} and the dilation {dilation}; expected at least 1 each"
         )));
     }
     match (size, padding) {

@@ -136,8 +136,8 @@ impl Tensor {
         let (own, holds) = (self.shape().dims(), mask.shape().dims());
         let apart = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
         if holds.is_empty() || own.len() < holds.len() || own.iter().zip(holds).any(apart) {
-            let error = Error::shape(format!("a mask {} for {}", mask.describe(), self.describe()));
-            return self.graph().fail(error.help("expected a mask of its first axes"), site);
+            let error = Error::shape(format!("the mask {} does not fit {}", mask.describe(), self.describe()));
+            return self.graph().fail(error.help("give the mask the sizes of the tensor's first axes"), site);
         }
         // The run checks that the mask is as large as the masked axes.
         let rest = || own[holds.len()..].iter().copied();

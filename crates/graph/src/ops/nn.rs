@@ -97,7 +97,7 @@ impl Tensor {
     pub fn dropout(&self, rate: f64) -> Tensor {
         let site = Location::caller();
         if !(0.0..1.0).contains(&rate) {
-            let e = estimand_tensor::Error::config(format!("dropout rate {rate}, expected 0 <= rate < 1"));
+            let e = estimand_tensor::Error::config(format!("the dropout rate is {rate}; expected 0 <= rate < 1"));
             return self.record(e, site);
         }
         if rate == 0.0 || self.is_poisoned() {

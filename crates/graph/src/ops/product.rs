@@ -67,7 +67,7 @@ impl Tensor {
         }
         if self.rank() != 3 || filter.rank() != 3 {
             let e = Error::shape(format!(
-                "conv1d of {} with {}; expected [batch, width, channels] and [width, in, out]",
+                "conv1d was given {} and the filter {}; expected [batch, width, channels] and [width, in, out]",
                 self.shape(),
                 filter.shape()
             ));
@@ -125,7 +125,7 @@ impl Tensor {
         }
         if self.rank() != 4 || filter.rank() != 4 {
             let e = Error::shape(format!(
-                "conv2d_transpose of {} with {}; expected four axes each",
+                "conv2d_transpose was given {} and the filter {}; expected four axes each",
                 self.shape(),
                 filter.shape()
             ));
@@ -162,7 +162,8 @@ impl Tensor {
 
     fn global_pool(&self, kind: Reduction, site: &'static Location<'static>) -> Tensor {
         if self.rank() < 3 && !self.is_poisoned() {
-            let e = Error::shape(format!("global pooling of {}; expected [batch, ..., channels]", self.describe()));
+            let e =
+                Error::shape(format!("global pooling was given {}; expected [batch, ..., channels]", self.describe()));
             return self.record(e, site);
         }
         let inner: AxisSet = (1..self.rank().saturating_sub(1)).collect();

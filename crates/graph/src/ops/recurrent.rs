@@ -113,14 +113,16 @@ impl Tensor {
         let step = inputs.step(cell, CellFunction::Linear, CellFunction::Linear);
         let specs: Vec<&TensorSpec> = [self].into_iter().chain(inputs.tensors()).map(|x| x.spec()).collect();
         if let Err(error) = results(&step, &specs) {
-            graph.error(error.context(format!("steps of {}", self.describe())));
+            graph.error(error.context(format!("in the steps of {}", self.describe())));
             return poison();
         }
         let [batch, time, width] = [0, 1, 2].map(|axis| self.shape().dims()[axis]);
         let units = inputs.kernel.shape().dims()[0];
         let (Some(n_steps), Some(width)) = (time.known(), width.known()) else {
-            let error = format!("{} has a number of steps that only the run tells", self.describe());
-            graph.error(Error::unsupported(error).help("declare its time axis, or use functions of CellFunction"));
+            let error = format!("the number of steps of {} is known only at run time", self.describe());
+            graph.error(
+                Error::unsupported(error).help("declare the size of its time axis, or use functions of CellFunction"),
+            );
             return poison();
         };
         let mut states = inputs.states.clone();

@@ -19,7 +19,7 @@ fn resolve_axis(axis: i64, rank: usize) -> Result<usize> {
         return Ok(resolved as usize);
     }
     Err(Error::shape(format!(
-        "axis {axis} of a tensor with {rank} axes; expected {} to {}",
+        "axis {axis} is out of range for a tensor with {rank} axes; expected {} to {}",
         -(rank as i64),
         rank as i64 - 1
     )))
@@ -64,7 +64,7 @@ impl Tensor {
             match usize::try_from(d) {
                 Ok(n) => shape.0.push(Dim::Known(n)),
                 Err(_) if d == -1 => shape.0.push(Graph::ANY),
-                Err(_) => return self.record(Error::shape(format!("a size of {d}; expected -1 or more")), site),
+                Err(_) => return self.record(Error::shape(format!("a size is {d}; expected -1 or more")), site),
             }
         }
         self.reshape_to(shape, site)
@@ -134,7 +134,10 @@ impl Tensor {
             match (set.contains(axis), d) {
                 (true, Dim::Known(1)) => {}
                 (true, _) => {
-                    let e = Error::shape(format!("squeeze of axis {axis} of {}, which is {d}, not 1", self.describe()));
+                    let e = Error::shape(format!(
+                        "cannot squeeze axis {axis} of {}: its size is {d}, not 1",
+                        self.describe()
+                    ));
                     return self.record(e, site);
                 }
                 (false, Dim::Known(1)) if axes.is_empty() => {}
@@ -170,7 +173,7 @@ impl Tensor {
         let site = Location::caller();
         let Some(first) = tensors.first() else {
             // There is no graph to keep the error: a new empty graph reports it when it is used.
-            return Graph::new().fail(Error::config("concat of no tensors; expected at least one"), site);
+            return Graph::new().fail(Error::config("concat was given no tensors; expected at least one"), site);
         };
         match (first.axis(axis, site), tensors) {
             (None, _) => first.graph().poison(),
@@ -185,7 +188,7 @@ impl Tensor {
         let site = Location::caller();
         let wide: Vec<Tensor> = tensors.iter().map(|t| t.expand_dims(axis)).collect();
         match wide.first().map(|t| t.axis(axis, site)) {
-            None => Graph::new().fail(Error::config("stack of no tensors; expected at least one"), site),
+            None => Graph::new().fail(Error::config("stack was given no tensors; expected at least one"), site),
             Some(None) => wide[0].graph().poison(),
             Some(Some(_)) if wide.len() == 1 => wide[0].clone(),
             Some(Some(axis)) => wide[0].graph().node(Concat { axis }, &wide.iter().collect::<Vec<_>>(), site),
@@ -209,8 +212,10 @@ impl Tensor {
         if let Dim::Known(n) = self.shape().dims()[axis]
             && sizes.iter().sum::<usize>() != n
         {
-            let e =
-                Error::shape(format!("split of axis {axis} of {} into {sizes:?}: the sum is not {n}", self.describe()));
+            let e = Error::shape(format!(
+                "cannot split axis {axis} of {} into {sizes:?}: the sum of the sizes is not {n}",
+                self.describe()
+            ));
             return vec![self.record(e, site); sizes.len()];
         }
         let mut first = 0;
@@ -230,7 +235,12 @@ impl Tensor {
     pub fn slice(&self, begin: &[usize], size: &[i64]) -> Tensor {
         let site = Location::caller();
         if begin.len() != self.rank() || size.len() != self.rank() {
-            let e = Error::shape(format!("{} begins and {} sizes for {}", begin.len(), size.len(), self.describe()));
+            let e = Error::shape(format!(
+                "slice was given {} begins and {} sizes for {}; expected one of each for each axis",
+                begin.len(),
+                size.len(),
+                self.describe()
+            ));
             return self.record(e, site);
         }
         let mut shape = Shape::scalar();
@@ -239,14 +249,19 @@ impl Tensor {
             match (usize::try_from(n), d) {
                 (Ok(n), _) => shape.0.push(Dim::Known(n)),
                 (Err(_), Dim::Known(d)) if n == -1 && b > d => {
-                    return self
-                        .record(Error::index(format!("slice from {b} of axis {axis}, which has size {d}")), site);
+                    return self.record(
+                        Error::index(format!("the slice begins at {b} of axis {axis}, which has size {d}")),
+                        site,
+                    );
                 }
                 (Err(_), _) if n == -1 => {
                     let rest = self.graph().symbols_mut(|s| s.sub(d, Dim::Known(b)));
                     shape.0.push(rest);
                 }
-                _ => return self.record(Error::shape(format!("a slice of size {n}; expected -1 or more")), site),
+                _ => {
+                    return self
+                        .record(Error::shape(format!("the size of the slice is {n}; expected -1 or more")), site);
+                }
             }
         }
         if shape == *self.shape() && begin.iter().all(|&b| b == 0) {
@@ -265,7 +280,7 @@ impl Tensor {
         }
         let Some(dims) = self.shape().known().filter(|d| d.len() == ranges.len()) else {
             let e = Error::shape(format!(
-                "{} ranges for {}; expected one for each axis, all of known size",
+                "strided_slice was given {} ranges for {}; expected one for each axis, all of known size",
                 ranges.len(),
                 self.describe()
             ));
@@ -274,7 +289,7 @@ impl Tensor {
         let (mut starts, mut strides, mut size) = (Vec::new(), Vec::new(), Vec::new());
         for (&(begin, end, stride), &d) in ranges.iter().zip(&dims) {
             if stride == 0 {
-                return self.record(Error::config("a stride of 0; expected any other number"), site);
+                return self.record(Error::config("a stride is 0; expected any other number"), site);
             }
             let d = d as i64;
             let clamp = |p: i64| {
@@ -298,15 +313,19 @@ impl Tensor {
             return self.clone();
         }
         if borders.len() != self.rank() {
-            let e =
-                Error::shape(format!("{} borders for {}; expected one for each axis", borders.len(), self.describe()));
+            let e = Error::shape(format!(
+                "crop was given {} borders for {}; expected one for each axis",
+                borders.len(),
+                self.describe()
+            ));
             return self.record(e, site);
         }
         let mut size = Shape::scalar();
         for (axis, (&d, &(before, after))) in self.shape().dims().iter().zip(borders).enumerate() {
             let cut = before.checked_add(after);
             let Some(cut) = cut.filter(|&cut| d.known().is_none_or(|d| cut <= d)) else {
-                let text = format!("borders of {before} and {after} cut from axis {axis} of {}", self.describe());
+                let text =
+                    format!("cannot crop {before} and {after} from axis {axis} of {}: it is shorter", self.describe());
                 return self.record(Error::shape(text), site);
             };
             size.0.push(self.graph().symbols_mut(|s| s.sub(d, Dim::Known(cut))));

@@ -128,7 +128,9 @@ impl Tensor {
         let op = HostOp::new(StringJoin { separator: separator.as_ref().to_vec() });
         match parts.first() {
             Some(first) => first.graph().node(op, parts, site),
-            None => crate::Graph::new().fail(Error::config("a join of no strings"), site),
+            None => {
+                crate::Graph::new().fail(Error::config("string_join was given no tensors; expected at least one"), site)
+            }
         }
     }
 

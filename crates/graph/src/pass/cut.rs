@@ -104,7 +104,7 @@ fn late(program: &Program) -> Result<Vec<bool>> {
         });
         late[i] = is_late;
         if late[i] && i >= program.n_compute {
-            return Err(refuse(program, step, "is computed from strings, tables or sizes that depend on variables"));
+            return Err(refuse(program, step, "uses strings, tables or sizes that depend on variables"));
         }
     }
     Ok(late)
@@ -152,11 +152,11 @@ fn check_pure(program: &Program, step: &Step) -> Result<()> {
     for input in &step.inputs {
         if let Op::Variable(Variable(id)) = body.node(input.node).op {
             let name = &body.variables().spec(id).name;
-            return Err(refuse(program, step, &format!("tells a size, and reads variable `{name}`")));
+            return Err(refuse(program, step, &format!("computes a size from variable `{name}`")));
         }
     }
     match body.node(step.kernel.node()).op {
-        Op::Random(_) => Err(refuse(program, step, "tells a size, and draws random numbers")),
+        Op::Random(_) => Err(refuse(program, step, "computes a size from random numbers")),
         Op::Assign(_) | Op::Apply(_) => Err(refuse(program, step, "reads or writes strings")),
         _ => Ok(()),
     }
@@ -165,8 +165,8 @@ fn check_pure(program: &Program, step: &Step) -> Result<()> {
 fn refuse(program: &Program, step: &Step, why: &str) -> Error {
     let node = program.body.node(step.kernel.node());
     Error::unsupported(format!("{} {why}", node.op.name()))
-        .help("sizes and what is assigned to variables can depend on strings and tables of what is fed, not on those of variables")
-        .context(format!("node `{}`", node.name))
+        .help("compute strings, table lookups and sizes only from the values that are fed")
+        .context(format!("in node `{}`", node.name))
         .at(node.site)
 }
 

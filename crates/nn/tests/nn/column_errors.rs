@@ -56,7 +56,7 @@ fn columns_say_what_is_wrong_with_them() {
             &["terms 0 and 2 are the same term, \"a\"", "keep one of them"],
         ),
         (categorical_column_with_vocabulary_list("w", [1, 2, 1]).into(), &["terms 0 and 2 are the same term, 1"]),
-        (categorical_column_with_vocabulary_list("w", [""; 0]).into(), &["an empty vocabulary"]),
+        (categorical_column_with_vocabulary_list("w", [""; 0]).into(), &["the vocabulary is empty"]),
         (
             categorical_column_with_vocabulary_list("w", ["a"]).default_value(0).n_oov_buckets(2).into(),
             &["a default of 0 and 2 buckets for unknown categories", "one of the two"],
@@ -230,7 +230,7 @@ fn sequences_of_different_length_are_found_in_the_run() {
     let columns = [sequence_numeric_column("a").into(), sequence_numeric_column("b").into()];
     let (x, lengths) = sequence_input_layer(&fed.features, &columns);
     let error = fed.run(&[&x, &lengths], &[]).unwrap_err().to_string();
-    assert!(error.contains("the lengths of sequences: 1 and 2 in row 0"), "{error}");
+    assert!(error.contains("the lengths of sequences differ: they are 1 and 2 in row 0"), "{error}");
 }
 
 #[test]

@@ -108,5 +108,5 @@ fn a_shared_table_belongs_to_its_columns() {
     assert_eq!(g.body().variables().len(), 1);
     g.check().unwrap();
     input_layer(&features, [make().into()]);
-    assert!(g.check().unwrap_err().to_string().contains("exists already"));
+    assert!(g.check().unwrap_err().to_string().contains("already exists"));
 }

@@ -172,7 +172,7 @@ fn constraints_that_do_not_fit_are_named() {
                 let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into()]);
                 let _ = Dense::new(3).kernel_constraint(UnitNorm::new().axes([2])).apply(&x);
             },
-            "UnitNorm: axis 2 of weights [4, 3], which have 2 axes\n  variable `dense/kernel`",
+            "UnitNorm: axis 2 of weights [4, 3], which have 2 axes\n  in variable `dense/kernel`",
         ),
         (
             |g| {
@@ -181,13 +181,16 @@ fn constraints_that_do_not_fit_are_named() {
             },
             "MaxNorm: `max_value` must be zero or positive, got NaN",
         ),
-        (|g| g.constrain(&g.constant([1.0f32]), Arc::new(NonNeg)), "NonNeg for `Const` f32[1], which is no variable"),
+        (
+            |g| g.constrain(&g.constant([1.0f32]), Arc::new(NonNeg)),
+            "the constraint NonNeg was given `Const` f32[1], which is not a variable",
+        ),
         (
             |g| {
                 let count = g.variable_with("n", DType::I64, [], Initializer::Zeros, estimand_graph::Role::Step);
                 g.constrain(&count, Arc::new(NonNeg));
             },
-            "NonNeg for i64; optimizers train f32",
+            "the constraint NonNeg was given a variable of i64",
         ),
     ];
     for (build, expected) in cases {

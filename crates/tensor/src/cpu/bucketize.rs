@@ -19,7 +19,7 @@ impl Boundaries {
         }
         match boundaries.windows(2).position(|w| w[0] > w[1]) {
             Some(i) => Err(Error::config(format!(
-                "boundaries fall from {} to {} at {i}, expected ascending order",
+                "the boundaries fall from {} to {} at {i}; expected ascending order",
                 boundaries[i],
                 boundaries[i + 1]
             ))

@@ -83,7 +83,7 @@ impl fmt::Display for BadLookups {
         match self {
             BadLookups::Splits(what) => write!(f, "invalid row_splits: {what}"),
             BadLookups::Index { position, row, n_rows } => {
-                write!(f, "lookup {position} reads row {row}, but there are {n_rows}")
+                write!(f, "lookup {position} reads row {row}, but there are {n_rows} rows")
             }
         }
     }
@@ -490,8 +490,8 @@ mod tests {
             let mut out = vec![0.0; 2 * splits.len().saturating_sub(1)];
             combine(&Pool::new(1), Combiner::Sum, 2, &TABLE, lookups, &mut out).unwrap_err().to_string()
         };
-        assert_eq!(run(&[4], &[0, 1]), "lookup 0 reads row 4, but there are 4");
-        assert_eq!(run(&[0, -1], &[0, 2]), "lookup 1 reads row -1, but there are 4");
+        assert_eq!(run(&[4], &[0, 1]), "lookup 0 reads row 4, but there are 4 rows");
+        assert_eq!(run(&[0, -1], &[0, 2]), "lookup 1 reads row -1, but there are 4 rows");
         assert_eq!(run(&[0], &[0, 2]), "invalid row_splits: ends at 2, but there are 1 values");
         assert_eq!(run(&[0], &[0, 2, 1]), "invalid row_splits: falls from 2 to 1 at row 1");
         assert_eq!(run(&[], &[]), "invalid row_splits: empty; expected at least [0]");

@@ -79,7 +79,7 @@ impl VocabularyFile {
             // other byte.
             let value = parse_int(term).ok_or_else(|| {
                 let text = String::from_utf8_lossy(&term[..term.len().min(80)]).into_owned();
-                self.bad_line(line, format!("\"{text}\" is not an integer of 64 bits"))
+                self.bad_line(line, format!("\"{text}\" is not a 64-bit integer"))
             })?;
             ints.push(value);
             Ok(())
@@ -103,7 +103,7 @@ impl VocabularyFile {
     fn each_line(&self, mut each: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let size = self.size.unwrap_or(MAX_TERMS).min(MAX_TERMS);
         if self.size == Some(0) {
-            return self.in_file(Err(Error::config("a vocabulary of the first 0 lines, expected at least 1")));
+            return self.in_file(Err(Error::config("the size of the vocabulary is 0 lines; expected at least 1")));
         }
         let (mut file, _) = self.open()?;
         let mut n_lines = 0;
@@ -111,7 +111,9 @@ impl VocabularyFile {
             n_lines += 1;
             let term = term.strip_suffix(b"\r").unwrap_or(term);
             if term.is_empty() {
-                return Err(self.bad_line(n_lines, "an empty line").help("remove it, or read fewer lines with size"));
+                return Err(self
+                    .bad_line(n_lines, "the line is empty")
+                    .help("remove it, or read fewer lines with size"));
             }
             each(n_lines, term).map_err(|error| match error.kind() {
                 ErrorKind::Data { .. } => error,
@@ -147,16 +149,18 @@ impl VocabularyFile {
             rest.extend_from_slice(last);
             if rest.len() > self.limits.field_bytes {
                 let limit = self.limits.field_bytes;
-                let what = format!("a line of more than {limit} bytes; the limit is {limit} (`field_bytes`)");
+                let what = format!("the line has more than {limit} bytes; the limit is {limit} (`field_bytes`)");
                 return Err(self.bad_line(n_lines + 1, what).help(Limits::remedy("field_bytes")));
             }
         };
         match self.size {
             Some(size) if !complete => self.in_file(Err(Error::config(format!(
-                "a vocabulary of the first {size} lines, but the file has {n_lines}"
+                "the size of the vocabulary is {size} lines, but the file has {n_lines}"
             ))
             .help("pass a smaller size, or none to read all lines"))),
-            None if complete => self.in_file(Err(Error::config(format!("more than {MAX_TERMS} lines")))),
+            None if complete => {
+                self.in_file(Err(Error::config(format!("the vocabulary has more than {MAX_TERMS} lines"))))
+            }
             _ => Ok(()),
         }
     }

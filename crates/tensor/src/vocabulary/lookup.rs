@@ -19,7 +19,7 @@ impl Vocabulary {
                 DType::Str,
                 "strings were looked up in a vocabulary of integers",
             )
-            .help("feed integers, or make the vocabulary of strings"));
+            .help("feed integers, or use a vocabulary of strings"));
         };
         assert_eq!(strings.len(), out.len(), "one id for each string");
         self.check(unknown)?;
@@ -44,7 +44,7 @@ impl Vocabulary {
                 DType::I64,
                 "integers were looked up in a vocabulary of strings",
             )
-            .help("feed strings, or make the vocabulary of integers"));
+            .help("feed strings, or use a vocabulary of integers"));
         };
         assert_eq!(values.len(), out.len(), "one id for each value");
         self.check(unknown)?;
@@ -68,9 +68,9 @@ impl Vocabulary {
     /// Checks that the largest id fits.
     fn check(&self, unknown: Unknown) -> Result<()> {
         match unknown {
-            Unknown::Buckets(buckets) if buckets.n().checked_add(self.len() as i64).is_none() => {
-                Err(Error::config(format!("{} terms and {} buckets are more than ids", self.len(), buckets.n())))
-            }
+            Unknown::Buckets(buckets) if buckets.n().checked_add(self.len() as i64).is_none() => Err(Error::config(
+                format!("{} terms and {} buckets are more than there are ids", self.len(), buckets.n()),
+            )),
             _ => Ok(()),
         }
     }

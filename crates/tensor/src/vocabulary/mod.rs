@@ -64,10 +64,10 @@ impl Vocabulary {
     fn from_terms(terms: Terms, place: &str, first: usize) -> Result<Vocabulary> {
         let n = terms.len();
         if n == 0 {
-            return Err(Error::config("an empty vocabulary, expected at least one term"));
+            return Err(Error::config("the vocabulary is empty; expected at least one term"));
         }
         if n > MAX_TERMS {
-            return Err(Error::config(format!("a vocabulary of {n} terms, at most {MAX_TERMS} are supported")));
+            return Err(Error::config(format!("the vocabulary has {n} terms; at most {MAX_TERMS} are supported")));
         }
         let hash = KeyedHash::random();
         let index = match &terms.0 {

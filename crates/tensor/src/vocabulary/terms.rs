@@ -107,7 +107,7 @@ impl Terms {
                             "term {number}, \"{}\", cannot be a line of a vocabulary file",
                             term.escape_ascii()
                         ))
-                        .help("keep vocabularies with empty terms or line ends as lists"));
+                        .help("give terms that are empty or contain line ends as a list, not a file"));
                     }
                     lines.extend_from_slice(term);
                 }
@@ -144,7 +144,7 @@ impl Text {
     pub fn with_capacity(n_bytes: usize) -> Result<Text> {
         let mut bytes = Vec::new();
         if bytes.try_reserve_exact(n_bytes).is_err() {
-            return Err(Error::config(format!("no memory for {n_bytes} bytes of terms")));
+            return Err(Error::config(format!("there is not enough memory for {n_bytes} bytes of terms")));
         }
         Ok(Text { bytes, offsets: vec![0] })
     }
@@ -196,6 +196,6 @@ impl Text {
 }
 
 fn too_large() -> Error {
-    Error::config("more than 4 GiB of terms, which is beyond what a vocabulary holds")
+    Error::config("the terms have more than 4 GiB, which is too much for a vocabulary")
         .help("hash the feature instead, or keep the most frequent terms only")
 }

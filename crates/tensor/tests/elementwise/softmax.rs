@@ -168,7 +168,10 @@ fn softmax_in_place_and_in_f64() {
 #[test]
 fn a_label_that_is_no_class_is_an_error_with_its_row() {
     let (logits, mut loss, mut grad) = ([0f32; 6], [0f32; 3], [0f32; 6]);
-    for (labels, words) in [([0, 1, 2], "label 2 in row 2 is not a class of 0..2"), ([0, -1, 7], "label -1 in row 1")] {
+    for (labels, words) in [
+        ([0, 1, 2], "label 2 in row 2 is not a class; expected 0 or more and less than 2"),
+        ([0, -1, 7], "label -1 in row 1"),
+    ] {
         // SAFETY: the arrays have 3 rows of 2 classes.
         let result = unsafe {
             let (x, labels) = (logits.as_ptr().cast(), labels.as_ptr().cast());

@@ -106,15 +106,15 @@ fn refusal(result: Result<(Vec<i64>, Vec<i64>)>) -> String {
 fn bad_keys_are_named() {
     let pool = Pool::new(2);
     let cross = Cross::new(10).unwrap();
-    assert!(Cross::new(-1).unwrap_err().to_string().contains("-1 buckets"));
+    assert!(Cross::new(-1).unwrap_err().to_string().contains("buckets of the cross is -1"));
     assert!(refusal(cross.apply(&pool, 1, &[])).contains("no keys"));
     let ints = Values::Ints(vec![1, 2, 3]);
     for (rows, n_rows, text) in [
-        (CrossRows::Dense { width: 2 }, 2, "3 values for 2 rows of 2 values"),
-        (CrossRows::Dense { width: usize::MAX }, 3, "3 values for 3 rows"),
-        (CrossRows::Ragged(&[]), 0, "0 of them for 0 rows"),
-        (CrossRows::Ragged(&[0, 3]), usize::MAX, "2 of them for"),
-        (CrossRows::Ragged(&[0, 1, 3]), 1, "3 of them for 1 rows"),
+        (CrossRows::Dense { width: 2 }, 2, "3 values; expected 2 rows of 2 values"),
+        (CrossRows::Dense { width: usize::MAX }, 3, "3 values; expected 3 rows"),
+        (CrossRows::Ragged(&[]), 0, "there are 0 for 0 rows"),
+        (CrossRows::Ragged(&[0, 3]), usize::MAX, "there are 2 for"),
+        (CrossRows::Ragged(&[0, 1, 3]), 1, "there are 3 for 1 rows"),
         (CrossRows::Ragged(&[-1, 3]), 1, "from -1 to 3, but there are 3 values"),
         (CrossRows::Ragged(&[0, 4]), 1, "from 0 to 4, but there are 3 values"),
         (CrossRows::Ragged(&[0, i64::MIN, 3]), 2, "fall from 0 to -9223372036854775808 at row 0"),

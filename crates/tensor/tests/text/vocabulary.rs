@@ -153,13 +153,13 @@ fn bad_files_are_named_with_path_and_line() {
     for (content, size, ints, text) in [
         (&b"a\nb\na\n"[..], 0, false, "lines 1 and 3 are the same term, \"a\""),
         (b"7\n8\n007\n", 0, true, "lines 1 and 3 are the same term, 7"),
-        (b"a\nb\n", 3, false, "first 3 lines, but the file has 2"),
+        (b"a\nb\n", 3, false, "is 3 lines, but the file has 2"),
         (b"a\n\nb\n", 0, false, "in line 2 of"),
-        (b"1\nx1\n", 0, true, "\"x1\" is not an integer"),
-        (b"1\0\n", 0, true, "is not an integer"),
-        (b"", 0, false, "empty vocabulary"),
-        (b"", 1, false, "first 1 lines, but the file has 0"),
-        (b"", 0, true, "empty vocabulary"),
+        (b"1\nx1\n", 0, true, "\"x1\" is not a 64-bit integer"),
+        (b"1\0\n", 0, true, "is not a 64-bit integer"),
+        (b"", 0, false, "the vocabulary is empty"),
+        (b"", 1, false, "is 1 lines, but the file has 0"),
+        (b"", 0, true, "the vocabulary is empty"),
     ] {
         let file = Temporary::new(content);
         let error = refusal(if ints { file.file(size).read_ints() } else { file.file(size).read() });
@@ -171,7 +171,7 @@ fn bad_files_are_named_with_path_and_line() {
     assert!(error.contains("1000") && error.contains("line 2") && error.contains("field_bytes"), "{error}");
     assert_eq!(file.file(1).read().unwrap().len(), 1, "what follows is not read");
     let file = Temporary::new(b"a\n");
-    assert!(refusal(VocabularyFile::new(&file.0).size(0).read()).contains("first 0 lines"));
+    assert!(refusal(VocabularyFile::new(&file.0).size(0).read()).contains("the size of the vocabulary is 0 lines"));
     let error = VocabularyFile::new("/no/such/folder/words.txt").read().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Io { .. }) && error.to_string().contains("/no/such/folder/words.txt"));
     let error = refusal(VocabularyFile::new(std::env::temp_dir()).read());
@@ -188,9 +188,9 @@ fn bad_lists_are_named() {
     let strings = |terms: &[&str]| Vocabulary::from_strings(terms.iter().collect());
     assert!(refusal(strings(&["x", "a", "", "a"])).contains("terms 1 and 3 are the same term, \"a\""));
     assert!(refusal(strings(&["", ""])).contains("terms 0 and 1"));
-    assert!(refusal(strings(&[])).contains("empty vocabulary"));
+    assert!(refusal(strings(&[])).contains("the vocabulary is empty"));
     assert!(refusal(Vocabulary::from_ints(vec![3, 4, 3])).contains("terms 0 and 2 are the same term, 3"));
-    assert!(refusal(Vocabulary::from_ints(vec![])).contains("empty vocabulary"));
+    assert!(refusal(Vocabulary::from_ints(vec![])).contains("the vocabulary is empty"));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn bad_lookups_are_refused() {
         strings.lookup(words.as_slice(), unknown(i64::MAX), &mut ids),
         ints.lookup_ints(&[1], unknown(i64::MAX), &mut ids),
     ] {
-        assert!(result.unwrap_err().to_string().contains("more than ids"));
+        assert!(result.unwrap_err().to_string().contains("more than there are ids"));
     }
 }
 

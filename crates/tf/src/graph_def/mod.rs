@@ -95,7 +95,7 @@ pub fn graph_def_bytes(body: &Body, fetches: &[Value]) -> Result<Vec<u8>> {
 /// The nodes that the fetches depend on, in build order.
 fn needed(body: &Body, fetches: &[Value]) -> Result<Vec<NodeId>> {
     if fetches.iter().any(|fetch| fetch.node.0 as usize >= body.nodes().len()) {
-        return Err(Error::config("a fetch does not belong to this graph"));
+        return Err(Error::config("one of the fetched tensors does not belong to this graph"));
     }
     let needed = estimand_graph::pass::needed(body, fetches);
     Ok((0..needed.len()).filter(|&i| needed[i]).map(|i| NodeId(i as u32)).collect())
@@ -149,7 +149,8 @@ impl<'a> Writer<'a> {
         let mut def = NodeDef::new(self.names.node(id), node.op.name());
         def.input = node.inputs.iter().map(|&v| self.names.tensor(v)).collect();
         let spelled = node.op.rules().spell(def, node, self);
-        let def = spelled.map_err(|e| e.context(format!("node `{}` ({})", node.name, node.op.name())).at(node.site))?;
+        let def =
+            spelled.map_err(|e| e.context(format!("in node `{}` ({})", node.name, node.op.name())).at(node.site))?;
         self.written.push(def);
         Ok(())
     }

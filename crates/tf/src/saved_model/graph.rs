@@ -62,10 +62,11 @@ pub fn read_graph_def_within(
     let mut reader = Reader::new(&nodes, &Alone, limits);
     let mut placeholders = Named::new();
     for (name, shape) in inputs {
-        let place = |e: Error| e.context(format!("input `{name}`"));
+        let place = |e: Error| e.context(format!("in input `{name}`"));
         let reference = nodes.find(name).map_err(place)?;
         let code = nodes.def(reference.node).attr.get("dtype").and_then(|attr| attr.data_type());
-        let code = code.ok_or_else(|| place(Error::config("it is no placeholder: it has no attribute `dtype`")))?;
+        let code =
+            code.ok_or_else(|| place(Error::config("the node is not a placeholder: it has no attribute `dtype`")))?;
         let tensor = reader.graph.placeholder(name, dtype(code.into()).map_err(place)?, shape.clone());
         reader.graph.check()?;
         reader.give(reference, tensor.clone());

@@ -42,14 +42,14 @@ impl Growth {
                 let makes = self.least(&spec.shape);
                 if makes > FREE && makes > given.saturating_mul(FACTOR) {
                     return Err(Error::unsupported(format!(
-                        "{} makes {spec}, at least {makes} elements, from {given}; the limit is {FREE}",
+                        "{} makes {spec} of at least {makes} elements from {given} elements; the limit is {FREE}",
                         node.op.name()
                     ))
-                    .help("the file may be damaged"));
+                    .help("the file may be damaged: export the model again"));
                 }
                 limits
                     .check_elements(makes, self.sources)
-                    .map_err(|e| e.context(format!("{} `{}` makes {spec}", node.op.name(), node.name)))?;
+                    .map_err(|e| e.context(format!("in {} `{}`, which makes {spec}", node.op.name(), node.name)))?;
             }
         }
         self.n_checked = body.nodes().len();

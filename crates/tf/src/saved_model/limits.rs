@@ -21,7 +21,7 @@ pub(super) const FACTOR: usize = 4;
 ///
 /// let graph = GraphDef { node: vec![NodeDef::new("a", "NoOp"), NodeDef::new("b", "NoOp")], ..Default::default() };
 /// let error = ReadLimits::default().nodes(1).decode_graph_def(&graph.encode_to_vec()).unwrap_err();
-/// assert!(error.to_string().contains("2 nodes, the limit is 1"));
+/// assert!(error.to_string().contains("2 nodes; the limit is 1"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
@@ -100,7 +100,7 @@ impl ReadLimits {
     pub fn decode_graph_def(&self, bytes: &[u8]) -> Result<GraphDef> {
         self.check_file(bytes.len() as u64)?;
         self.check_messages(bytes, &[])?;
-        GraphDef::decode(bytes).map_err(|e| Error::config(format!("the bytes are damaged or no GraphDef: {e}")))
+        GraphDef::decode(bytes).map_err(|e| Error::config(format!("the bytes are damaged or not a GraphDef: {e}")))
     }
 
     pub(super) fn check_file(&self, n: u64) -> Result<()> {
@@ -162,7 +162,7 @@ impl ReadLimits {
     /// Adds nodes that are about to be computed to the sum, and checks the sum.
     pub(super) fn add_evaluated(&self, sum: &mut usize, n: usize) -> Result<()> {
         *sum = sum.saturating_add(n);
-        within(*sum, self.evaluated_nodes, "nodes computed while reading", "evaluated_nodes")
+        within(*sum, self.evaluated_nodes, "nodes to compute while reading", "evaluated_nodes")
     }
 }
 
@@ -170,6 +170,6 @@ fn within<T: PartialOrd + std::fmt::Display>(n: T, limit: T, what: &str, setter:
     if n <= limit {
         return Ok(());
     }
-    Err(Error::unsupported(format!("{n} {what}, the limit is {limit}"))
+    Err(Error::unsupported(format!("there are {n} {what}; the limit is {limit}"))
         .help(format!("the file may be damaged; if not, raise the limit with ReadLimits::default().{setter}(..)")))
 }

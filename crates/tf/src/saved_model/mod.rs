@@ -82,14 +82,15 @@ impl SavedModel {
         let folder = folder.as_ref();
         let path = folder.join("saved_model.pb");
         let no_file = |e: io::Error| {
-            Error::io(&path, "read", &e).help("a SavedModel is a folder with the file saved_model.pb in it")
+            Error::io(&path, "read", &e)
+                .help("give the folder of a SavedModel, which has the file saved_model.pb in it")
         };
         let place = |e: Error| e.context(format!("in {}", path.display()));
         limits.check_file(fs::metadata(&path).map_err(no_file)?.len()).map_err(place)?;
         let bytes = fs::read(&path).map_err(no_file)?;
         limits.check_messages(&bytes, &GRAPHS).map_err(place)?;
         let message = SavedModelProto::decode(bytes.as_slice())
-            .map_err(|e| place(Error::config(format!("the file is damaged or no SavedModel: {e}"))))?;
+            .map_err(|e| place(Error::config(format!("the file is damaged or not a SavedModel: {e}"))))?;
         let index = message.meta_graphs.iter().position(|graph| graph.tags().eq([SERVE]));
         let Some(index) = index else {
             return Err(message
@@ -127,7 +128,7 @@ impl SavedModel {
     pub fn signature(&self, name: &str) -> Result<SignatureModel> {
         let signature = self.meta_graph.signature(name)?;
         SignatureModel::read(self, signature)
-            .map_err(|e| e.context(format!("reading signature `{name}` of {}", self.folder.display())))
+            .map_err(|e| e.context(format!("while reading signature `{name}` of {}", self.folder.display())))
     }
 
     fn graph_def(&self) -> Result<&GraphDef> {
@@ -140,7 +141,7 @@ fn assets(folder: &Path, meta_graph: &MetaGraphDef) -> Result<BTreeMap<String, P
     let mut assets = BTreeMap::new();
     for asset in meta_graph.assets()? {
         let Some(tensor) = asset.tensor_info.as_ref().and_then(|info| info.name()) else {
-            return Err(Error::config(format!("the asset `{}` names no tensor", asset.filename)));
+            return Err(Error::config(format!("the asset `{}` does not name a tensor", asset.filename)));
         };
         let name = Path::new(&asset.filename);
         // The name comes from the file, so it must not lead to another folder.

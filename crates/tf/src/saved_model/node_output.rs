@@ -68,7 +68,7 @@ impl NodeOutput {
             NodeOutput::Value(_) => "a tensor",
             NodeOutput::Variable(_) => "a variable",
             NodeOutput::Table(_) => "a table",
-            NodeOutput::AxesTo(_) => "a list of axes that only the run knows",
+            NodeOutput::AxesTo(_) => "a list of axes that is known only at run time",
         }
     }
 }

@@ -34,7 +34,7 @@ impl<'a> NodeReader<'_, 'a> {
         self.inputs
             .get(i)
             .copied()
-            .ok_or_else(|| Error::config(format!("{} inputs, expected more than {i}", self.inputs.len())))
+            .ok_or_else(|| Error::config(format!("the node has {} inputs; expected more than {i}", self.inputs.len())))
     }
 
     /// Returns an input in any form.
@@ -59,7 +59,7 @@ impl<'a> NodeReader<'_, 'a> {
         let tensor = self.tensor(i)?;
         Numbers::of_tensor(&tensor).ok_or_else(|| {
             Error::unsupported(format!(
-                "input {i} is {}, expected a short list of integers of known length",
+                "input {i} is {}; expected a short list of integers of known length",
                 tensor.spec()
             ))
         })
@@ -69,7 +69,7 @@ impl<'a> NodeReader<'_, 'a> {
     pub(super) fn variable(&self, i: usize) -> Result<VarId> {
         match self.item(i)? {
             NodeOutput::Variable(id) => Ok(id),
-            other => Err(Error::config(format!("input {i} is {}, expected a variable", other.kind()))),
+            other => Err(Error::config(format!("input {i} is {}; expected a variable", other.kind()))),
         }
     }
 
@@ -97,7 +97,7 @@ impl NodeReader<'_, '_> {
     }
 
     fn missing(&self, key: &str) -> Error {
-        Error::config(format!("there is no attribute `{key}`"))
+        Error::config(format!("the node has no attribute `{key}`"))
     }
 
     pub(super) fn float_or(&self, key: &str, default: f32) -> Result<f32> {
@@ -162,7 +162,7 @@ impl Reading for NodeReader<'_, '_> {
 
     fn constant(&mut self, i: usize) -> Result<Array> {
         let input = self.input(i)?;
-        self.reader.constant(input).map_err(|e| e.context(format!("input {i}")))
+        self.reader.constant(input).map_err(|e| e.context(format!("in input {i}")))
     }
 
     fn sizes(&mut self, i: usize, allow_any: bool) -> Result<Vec<Dim>> {

@@ -66,7 +66,7 @@ impl<'a> Nodes<'a> {
         self.get(name).ok_or_else(|| {
             let node = name.rsplit_once(':').map_or(name, |(node, _)| node);
             if self.by_name.contains_key(node) {
-                return Error::config(format!("`{name}` names no output of a node"));
+                return Error::config(format!("`{name}` is not the name of a node's output"));
             }
             Error::unknown("node", node, self.by_name.keys().copied())
         })
@@ -80,7 +80,8 @@ impl<'a> Nodes<'a> {
 
     pub(super) fn inputs_of(&self, def: &NodeDef) -> Result<Vec<Reference>> {
         let data = def.input.iter().filter(|input| !input.starts_with('^'));
-        data.map(|input| self.find(input).map_err(|e| e.context(format!("input of node `{}`", def.name)))).collect()
+        data.map(|input| self.find(input).map_err(|e| e.context(format!("in an input of node `{}`", def.name))))
+            .collect()
     }
 
     /// The nodes that some outputs are computed from, each after its inputs. The search stops at
@@ -155,10 +156,10 @@ impl<'a> Nodes<'a> {
         let list: Vec<String> = unknown.iter().map(text).collect();
         let error = Error::unsupported(format!("the graph uses ops that cannot be read: {}", list.join(", ")));
         Err(match unknown.keys().any(|op| op.ends_with("PartitionedCall")) {
-            true => {
-                error.help("functions are what `tf.saved_model.save` writes; models are read as Estimators export them")
-            }
-            false => error.help("export a signature that does without them, or compute that part outside of the model"),
+            true => error.help(
+                "export the model with an Estimator; functions, which `tf.saved_model.save` writes, cannot be read",
+            ),
+            false => error.help("export a signature without them, or compute that part outside the model"),
         })
     }
 }

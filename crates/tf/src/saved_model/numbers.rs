@@ -63,7 +63,7 @@ impl Number {
                 let scalar = self.tensor(graph, DType::I64)?;
                 Ok(Dim::Sym(graph.symbols_mut(|s| s.intern(SymbolDef::Number(scalar.value())))))
             }
-            Number::Known(n) => self.dim().ok_or_else(|| Error::shape(format!("a size of {n}, expected 0 or more"))),
+            Number::Known(n) => self.dim().ok_or_else(|| Error::shape(format!("a size is {n}; expected 0 or more"))),
             Number::Size(dim) => Ok(*dim),
         }
     }

@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         self.nodes.check_supported(&order)?;
         for node in order {
             let def = self.nodes.def(node);
-            self.read_node(node).map_err(|e| e.context(format!("node `{}` ({})", def.name, def.op)))?;
+            self.read_node(node).map_err(|e| e.context(format!("in node `{}` ({})", def.name, def.op)))?;
         }
         Ok(())
     }
@@ -108,7 +108,10 @@ impl<'a> Reader<'a> {
         self.items.get(&reference).cloned().ok_or_else(|| {
             let def = self.nodes.def(reference.node);
             let n = self.n_outputs.get(&reference.node).copied().unwrap_or(0);
-            Error::config(format!("output {} of `{}` ({}), which has {n}", reference.output, def.name, def.op))
+            Error::config(format!(
+                "there is no output {} of `{}` ({}), which has {n} outputs",
+                reference.output, def.name, def.op
+            ))
         })
     }
 
@@ -118,7 +121,7 @@ impl<'a> Reader<'a> {
             NodeOutput::Value(known) => known,
             other => {
                 let name = &self.nodes.def(reference.node).name;
-                return Err(Error::config(format!("`{name}` is {}, expected a tensor", other.kind())));
+                return Err(Error::config(format!("`{name}` is {}; expected a tensor", other.kind())));
             }
         };
         if let Some(tensor) = known.tensor {
@@ -152,7 +155,7 @@ impl<'a> Reader<'a> {
     pub(super) fn constant(&mut self, reference: Reference) -> Result<Array> {
         let mut known: Box<KnownValue> = match self.item(reference)? {
             NodeOutput::Value(known) => known,
-            other => return Err(Error::config(format!("{}, expected a constant", other.kind()))),
+            other => return Err(Error::config(format!("the input is {}; expected a constant", other.kind()))),
         };
         if let Some(array) = known.array {
             return Ok(array);
@@ -186,7 +189,7 @@ impl<'a> Reader<'a> {
         let varies = steps.flat_map(|step| &step.inputs).chain(program.results()).any(reads_variable);
         if varies || !program.placeholders().is_empty() {
             return Err(Error::unsupported(format!(
-                "{} must be known when the graph is read, and is computed from what is fed or trained",
+                "{} must be known when the graph is read, but it depends on inputs or variables",
                 tensor.describe()
             )));
         }

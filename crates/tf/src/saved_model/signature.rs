@@ -69,7 +69,7 @@ impl SignatureModel {
         let parsed = parsed(&nodes);
         for (name, info) in &signature.inputs {
             for (name, tensor, info) in parts(name, info)? {
-                let place = |e: Error| e.context(format!("input `{name}`"));
+                let place = |e: Error| e.context(format!("in input `{name}`"));
                 let reference = nodes.find(&tensor).map_err(place)?;
                 let spec = placeholder_spec(model, &parsed, &name, &info, reference).map_err(place)?;
                 let tensor = reader.graph.placeholder(&name, spec.dtype, spec.shape);
@@ -81,14 +81,14 @@ impl SignatureModel {
         let mut wanted = Vec::new();
         for (name, info) in &signature.outputs {
             for (name, tensor, _) in parts(name, info)? {
-                let reference = nodes.find(&tensor).map_err(|e| e.context(format!("output `{name}`")))?;
+                let reference = nodes.find(&tensor).map_err(|e| e.context(format!("in output `{name}`")))?;
                 wanted.push((name, reference));
             }
         }
         reader.read(&wanted.iter().map(|(_, reference)| *reference).collect::<Vec<_>>())?;
         let mut outputs = Named::new();
         for (name, reference) in wanted {
-            let tensor = reader.tensor(reference).map_err(|e| e.context(format!("output `{name}`")))?;
+            let tensor = reader.tensor(reference).map_err(|e| e.context(format!("in output `{name}`")))?;
             outputs.insert(name, tensor.value());
         }
         reader.graph.check()?;
@@ -129,7 +129,7 @@ impl SignatureModel {
         let Loaded { compiled, state, inputs: known, outputs } = &*self.0;
         if let Some((name, _)) = inputs.iter().find(|(name, _)| !known.contains_key(*name)) {
             let known = known.keys().map(String::as_str);
-            return Err(Error::unknown("input", name, known).context("of the signature"));
+            return Err(Error::unknown("input", name, known).context("in the signature"));
         }
         let fed = |id: &NodeId| {
             let input = inputs.iter().find(|(name, _)| known.get(*name).is_some_and(|value| value.node == *id));
@@ -180,7 +180,7 @@ fn parts(name: &str, info: &TensorInfo) -> Result<Vec<(String, String, TensorInf
                 part("dense_shape", &sparse.dense_shape_tensor_name, i64_code, vec![rank]),
             ])
         }
-        _ => Err(Error::unsupported(format!("`{name}` is put together by Python from several tensors"))
+        _ => Err(Error::unsupported(format!("`{name}` is a composite of several tensors, which cannot be read"))
             .help("export the tensors themselves")),
     }
 }
@@ -204,8 +204,8 @@ fn placeholder_spec(
         Some(sizes) => sizes,
         None if dtype == DType::Str && parsed.contains(&reference) => vec![-1],
         None => {
-            return Err(Error::shape("the export does not say how many axes it has")
-                .help(format!("give its shape: SavedModel::open(..)?.with_shape(\"{name}\", [Dim::BATCH, ..])")));
+            return Err(Error::shape("the SavedModel does not say how many axes the input has")
+                .help(format!("give its shape with SavedModel::open(..)?.with_shape(\"{name}\", [Dim::BATCH, ..])")));
         }
     };
     let size = |(axis, &size): (usize, &i64)| match usize::try_from(size) {

@@ -83,7 +83,7 @@ impl Checkpoint {
         match &key.part {
             None => Ok(value),
             Some(part) => cut_out(&value, part).map_err(|e| {
-                Error::checkpoint(&self.prefix, format!("variable `{name}`, a part of `{}`: {e}", key.name))
+                Error::checkpoint(&self.prefix, format!("cannot read variable `{name}`, a part of `{}`: {e}", key.name))
             }),
         }
     }
@@ -160,7 +160,7 @@ fn parse_slice(text: &str) -> Option<Vec<(usize, usize)>> {
 fn cut_out(whole: &Array, part: &[(usize, usize)]) -> Result<Array> {
     let inside = |(&(first, size), &n): (&(usize, usize), &usize)| first.checked_add(size).is_some_and(|end| end <= n);
     if part.len() != whole.rank() || !part.iter().zip(whole.dims()).all(inside) {
-        return Err(Error::shape(format!("the part {part:?} is not inside of {:?}", whole.dims())));
+        return Err(Error::shape(format!("the part {part:?} is not inside {:?}", whole.dims())));
     }
     let Some((&(first, size), rest)) = part.split_first() else { return Ok(whole.clone()) };
     let rows = whole.rows(first..first + size)?;
@@ -168,7 +168,7 @@ fn cut_out(whole: &Array, part: &[(usize, usize)]) -> Result<Array> {
     if rest.iter().zip(&whole.dims()[1..]).all(|(&(first, size), &n)| first == 0 && size == n) {
         return Ok(rows);
     }
-    Err(Error::unsupported(format!("the part {part:?} of {:?} is not one of rows", whole.dims())))
+    Err(Error::unsupported(format!("the part {part:?} of {:?} does not consist of whole rows", whole.dims())))
 }
 
 #[cfg(test)]

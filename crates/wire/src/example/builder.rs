@@ -160,7 +160,9 @@ pub fn encode_batch<'a>(features: impl IntoIterator<Item = (&'a str, &'a Feature
         let rows = feature.n_rows().ok_or_else(|| Error::shape(format!("feature `{name}` has no axis of rows")))?;
         let expected = *n_rows.get_or_insert(rows);
         if rows != expected {
-            return Err(Error::shape(format!("feature `{name}` has {rows} rows, those before it {expected}")));
+            return Err(Error::shape(format!(
+                "feature `{name}` has {rows} rows, but the features before it have {expected}"
+            )));
         }
         columns.insert(name, column);
     }

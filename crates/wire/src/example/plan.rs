@@ -39,7 +39,7 @@ impl Plan {
         });
         let features = features.collect::<Result<Vec<_>>>()?;
         let index = Index::new(features.iter().map(|feature| feature.name.as_str()))
-            .map_err(|name| Error::config(format!("feature `{name}` is asked for twice")))?;
+            .map_err(|name| Error::config(format!("feature `{name}` is listed twice")))?;
         Ok(Plan { features, index })
     }
 }
@@ -77,18 +77,18 @@ impl FeaturePlan {
 pub(super) fn list_kind(dtype: DType) -> Result<ListKind> {
     ListKind::of(dtype).ok_or_else(|| {
         Error::dtype(None, dtype, format!("a tf.Example holds f32, i64 and strings, not {dtype}"))
-            .help("read it as one of these and cast it")
+            .help("read it as one of these, and cast it")
     })
 }
 
 /// The elements of a default, checked against this dtype and these sizes.
 fn expect(value: &Array, dtype: DType, dims: &[usize]) -> Result<Values> {
     if value.dtype() != dtype {
-        let message = format!("the default is {}, the feature {dtype}", value.dtype());
+        let message = format!("the default is {}, but the feature is {dtype}", value.dtype());
         return Err(Error::dtype(Some(dtype), value.dtype(), message));
     }
     if value.dims() != dims {
-        return Err(Error::shape(format!("the default is {:?}, a row of the feature {dims:?}", value.dims())));
+        return Err(Error::shape(format!("the default is {:?}, but a row of the feature is {dims:?}", value.dims())));
     }
     Values::of(value)
 }

@@ -144,7 +144,7 @@ fn pad(values: &Values, splits: &[i64], dims: &[usize], longest: usize, padding:
     let bytes = element_count(dims)?.saturating_mul(8);
     if bytes > PADDED_LIMIT {
         return Err(Error::shape(format!(
-            "padding {} values to {dims:?} takes {bytes} bytes, the limit is {PADDED_LIMIT}",
+            "padding {} values to {dims:?} takes {bytes} bytes; the limit is {PADDED_LIMIT}",
             values.len()
         ))
         .help("read it as a ragged feature"));

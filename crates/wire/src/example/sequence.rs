@@ -113,7 +113,7 @@ impl SequenceExampleParser {
         });
         let lists = lists.collect::<Result<Vec<_>>>()?;
         let index = Index::new(lists.iter().map(|list| list.name.as_str()))
-            .map_err(|name| Error::config(format!("list `{name}` is asked for twice")))?;
+            .map_err(|name| Error::config(format!("list `{name}` is listed twice")))?;
         Ok(SequenceExampleParser { context, lists, index })
     }
 

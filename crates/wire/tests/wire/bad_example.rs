@@ -95,8 +95,8 @@ fn specs_that_make_no_sense() {
         (FeatureSpec::ragged(DType::Bool), "not bool"),
         (FeatureSpec::dense(DType::I64, [usize::MAX, 2]), "address space"),
         (FeatureSpec::dense(DType::I64, [1; 9]), "at most 8"),
-        (dense(Array::from([1.0f32, 2.0])), "the default is f32, the feature i64"),
-        (dense(Array::from([1i64])), "the default is [1], a row of the feature [2]"),
+        (dense(Array::from([1.0f32, 2.0])), "the default is f32, but the feature is i64"),
+        (dense(Array::from([1i64])), "the default is [1], but a row of the feature is [2]"),
         (padded(&[0], None), "has no values"),
         (padded(&[], Some(Array::from([1i64, 2]))), "cannot reshape [2] to []"),
         (padded(&[], Some(Array::from(1.0f32))), "the default is f32"),
@@ -105,7 +105,7 @@ fn specs_that_make_no_sense() {
         assert!(error.contains(text) && error.contains("in the spec of feature `x`"), "{error} should contain {text}");
     }
     let twice = ExampleParser::new([("x", age()), ("x", age())]).unwrap_err().to_string();
-    assert!(twice.contains("`x` is asked for twice"), "{twice}");
+    assert!(twice.contains("`x` is listed twice"), "{twice}");
     let none: [(&str, FeatureSpec); 0] = [];
     let list = ListSpec::fixed(DType::U8, []);
     let error = SequenceExampleParser::new(none, [("l", list)]).unwrap_err().to_string();
@@ -145,7 +145,7 @@ fn what_cannot_be_written() {
     for (features, text) in [
         (vec![("x", &Array::from([1.0f64]).into())], "holds f32, not f64"),
         (vec![("x", &Array::from(1i64).into())], "`x` has no axis of rows"),
-        (vec![("x", &one), ("y", &Array::from([1i64, 2]).into())], "`y` has 2 rows, those before it 1"),
+        (vec![("x", &one), ("y", &Array::from([1i64, 2]).into())], "`y` has 2 rows, but the features before it have 1"),
     ] {
         let error = encode_batch(features).unwrap_err().to_string();
         assert!(error.contains(text), "{error} should contain {text}");

@@ -148,7 +148,7 @@ fn the_saved_model_of_a_session() {
     assert_eq!(model.saved_model_schema_version, 1);
     let graph = model.meta_graph(&["serve"]).unwrap();
     let error = model.meta_graph(&["serve", "gpu"]).unwrap_err().to_string();
-    assert!(error.contains(r#"tagged [["serve"]]"#), "{error}");
+    assert!(error.contains(r#"its graphs have: [["serve"]]"#), "{error}");
 
     let signature = graph.signature("serving_default").unwrap();
     assert_eq!(signature.inputs["inputs"].name(), Some("examples:0"));

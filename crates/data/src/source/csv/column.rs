@@ -65,15 +65,19 @@ impl Column {
         missing: Arc<[Vec<u8>]>,
     ) -> Result<Column> {
         let FeatureSpec::Dense { dtype, dims, default } = &spec else {
-            return Err(Error::unsupported(format!("column `{name}` of a CSV file holds one value a row, not many"))
-                .help("give it a dense spec, and split its strings in the model or in `map`"));
+            return Err(Error::unsupported(format!(
+                "column `{name}` has a ragged or padded spec, but a CSV column holds one value per row"
+            ))
+            .help("give it a dense spec, and split its strings in the model or in `map`"));
         };
         if dims.iter().product::<usize>() != 1 {
-            return Err(Error::shape(format!("column `{name}` has one value a row; its spec has the shape {dims:?}")));
+            return Err(Error::shape(format!(
+                "column `{name}` has a spec of the shape {dims:?}, but a CSV column holds one value per row"
+            )));
         }
         if !matches!(dtype, DType::I32 | DType::I64 | DType::F32 | DType::F64 | DType::Str) {
-            return Err(Error::unsupported(format!("column `{name}` as {dtype}"))
-                .help("CSV columns are i32, i64, f32, f64 or str; convert them in `map`"));
+            return Err(Error::unsupported(format!("column `{name}` cannot be read as {dtype}"))
+                .help("read it as i32, i64, f32, f64 or str, and convert it in `map`"));
         }
         if let Some(default) = default.as_ref().filter(|default| default.len() != 1 || default.dtype() != *dtype) {
             let found = format!("{}{:?}", default.dtype(), default.dims());
@@ -138,14 +142,13 @@ impl Column {
     fn bad(&self, text: &[u8]) -> BadField {
         let Column { name, dtype, origin, .. } = self;
         if self.is_missing(text) {
-            let message = format!("column `{name}` has no value, and no default for that");
+            let message = format!("column `{name}` has no value here, and the column has no default");
             let help = "give the column a spec with a default: FeatureSpec::dense_or".to_string();
             return BadField { message, help };
         }
-        let message = format!("column `{name}` has \"{}\", which is no {dtype}", shown(text));
-        let help = format!(
-            "{origin}; declare another type for it, or name the text in na_values if it stands for a missing value"
-        );
+        let message = format!("column `{name}` has \"{}\", which is not a valid {dtype}", shown(text));
+        let help =
+            format!("{origin}; declare another type, or add the text to na_values if it stands for a missing value");
         BadField { message, help }
     }
 

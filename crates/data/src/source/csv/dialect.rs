@@ -21,7 +21,7 @@ impl Dialect {
     pub(crate) fn check(self) -> Result<()> {
         if matches!(self.delimiter, b'\n' | b'\r' | b'"') || !self.delimiter.is_ascii() {
             let message = format!("the delimiter {:?} cannot separate fields", char::from(self.delimiter));
-            return Err(Error::config(message).help("take an ASCII character other than the quote and line ends"));
+            return Err(Error::config(message).help("use an ASCII character that is neither a quote nor a line end"));
         }
         Ok(())
     }

@@ -154,9 +154,9 @@ impl CsvFormat {
                 Some(fault) => (fault.message().to_string(), Some(fault.help().to_string())),
                 None if is_blank => continue,
                 None if fields.len() > self.limits.columns => {
-                    (format!("more than {} fields, expected {n_columns}", self.limits.columns), None)
+                    (format!("the row has more than {} fields; expected {n_columns}", self.limits.columns), None)
                 }
-                None => (format!("{} fields, expected {n_columns}", fields.len()), None),
+                None => (format!("the row has {} fields; expected {n_columns}", fields.len()), None),
             };
             bad.push(Bad { n_good: 0, start: record.start, end: record.end, column: None, message, help });
         }
@@ -176,7 +176,7 @@ impl CsvFormat {
             start: 0,
             end: 0,
             column: self.names.get(i).cloned(),
-            message: format!("a field of {} bytes; the limit is {limit} (`field_bytes`)", field.len()),
+            message: format!("a field has {} bytes; the limit is {limit} (`field_bytes`)", field.len()),
             help: Some(Limits::remedy("field_bytes")),
         })
     }
@@ -213,7 +213,7 @@ impl CsvFormat {
     fn fault(&self, rows: &Rows<'_>, first_field: usize, column: &Column) -> Option<BadField> {
         let text = rows.records.text(rows.bytes, rows.records.fields[first_field + column.index]);
         if self.utf8 && std::str::from_utf8(text).is_err() {
-            let message = format!("column `{}` has \"{}\", which is no UTF-8", column.name, shown(text));
+            let message = format!("column `{}` has \"{}\", which is not UTF-8", column.name, shown(text));
             let help = "convert the file, or read its bytes as they are with utf8(false)".to_string();
             return Some(BadField { message, help });
         }
@@ -230,12 +230,17 @@ impl CsvFormat {
         }
         let differs = found.iter().zip(&self.names).position(|(found, expected)| found != expected);
         let message = match differs {
-            Some(i) => format!("its column {} is `{}`, in the first file `{}`", i + 1, found[i], self.names[i]),
-            None => format!("it has {} columns, the first file {}", found.len(), self.names.len()),
+            Some(i) => format!(
+                "column {} of the header is `{}`, but in the first file it is `{}`",
+                i + 1,
+                found[i],
+                self.names[i]
+            ),
+            None => format!("the header has {} columns, but the first file has {}", found.len(), self.names.len()),
         };
         Some(
             Error::config(message)
-                .help("all files of a dataset have the same header; read files of other columns on their own"),
+                .help("give all files of a dataset the same header, or read these files as datasets of their own"),
         )
     }
 }

@@ -114,14 +114,14 @@ impl InferredColumn {
                 column: Some(self.name.clone()),
             };
             let message = format!(
-                "column `{}` is {} in the files before, and has \"{}\" here",
+                "column `{}` is {} in the earlier files, but has \"{}\" here",
                 self.name,
                 known.dtype(),
                 evidence.text.escape_debug()
             );
             return Err(Error::new(place, message)
                 .context(format!("in row {row} of {}", path.display()))
-                .help("declare its type, or name the text in na_values if it stands for a missing value"));
+                .help("declare its type, or add the text to na_values if it stands for a missing value"));
         }
         (self.kind, self.because) = (Some(kind), Some(evidence));
         Ok(())

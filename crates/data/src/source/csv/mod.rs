@@ -202,15 +202,15 @@ impl Csv {
         let (names, header) = match &self.names {
             Some(names) => (names.clone(), if self.header { Header::Ignored } else { Header::Absent }),
             None if !self.header => {
-                return Err(Error::config("CSV files with neither a header nor names for their columns")
-                    .help("give them names with column_names([...])"));
+                return Err(Error::config("the CSV files have no header, and no column names were given")
+                    .help("name the columns with column_names([...])"));
             }
             None => {
                 let paths = self.files.resolve()?;
                 let path = &paths[0];
                 let sample = Sample::read(&self.files, path, self.dialect, 1, 1)?;
                 let first = sample.rows().next().ok_or_else(|| {
-                    Error::config(format!("no header in {}, which is empty or damaged", path.display()))
+                    Error::config(format!("there is no header in {}: the file is empty or damaged", path.display()))
                 })?;
                 self.check_columns(first.len()).map_err(|e| e.in_file(path))?;
                 let names = (0..first.len()).map(|i| String::from_utf8_lossy(first.field(i)).into_owned());
@@ -221,7 +221,7 @@ impl Csv {
         let mut seen = HashSet::with_capacity(names.len());
         if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
             return Err(Error::config(format!("two columns are named `{twice}`"))
-                .help("give them names with column_names([...])"));
+                .help("give them different names with column_names([...])"));
         }
         Ok((names, header))
     }
@@ -231,7 +231,7 @@ impl Csv {
         if n <= limit {
             return Ok(());
         }
-        Err(Limits::exceeded("columns", limit as u64, format!("more than {limit} columns")))
+        Err(Limits::exceeded("columns", limit as u64, format!("there are more than {limit} columns")))
     }
 
     /// The indices of the columns that are read.
@@ -247,10 +247,13 @@ impl Csv {
         let Some(select) = &self.select else { return Ok((0..names.len()).collect()) };
         let mut read: Vec<usize> = select.iter().map(|name| numbers[name.as_str()]).collect();
         if let Some(label) = self.label.as_ref().filter(|label| !read.contains(&numbers[label.as_str()])) {
-            return Err(Error::config(format!("the label `{label}` is not among the selected columns")));
+            return Err(Error::config(format!("the label `{label}` is not among the selected columns"))
+                .help("add it to `select`"));
         }
         if select.is_empty() {
-            return Err(Error::config("no column is selected").help("select at least one, or leave it out for all"));
+            return Err(
+                Error::config("no column is selected").help("select at least one, or leave out `select` to read all")
+            );
         }
         read.sort_unstable();
         read.dedup();

@@ -50,9 +50,9 @@ pub(crate) enum QuoteFault {
 impl QuoteFault {
     pub(crate) fn message(self) -> &'static str {
         match self {
-            QuoteFault::Stray => "a quote within a field that does not begin with one",
-            QuoteFault::Behind => "text after the closing quote of a field",
-            QuoteFault::Open => "a quote that is opened and never closed",
+            QuoteFault::Stray => "a field contains a quote but does not begin with one",
+            QuoteFault::Behind => "a field has text after its closing quote",
+            QuoteFault::Open => "a quote is opened and never closed",
         }
     }
 

@@ -41,7 +41,7 @@ impl Sample {
             let n_found = records.records.len();
             if is_last || n_found >= n || (want >= ENOUGH && n_found >= at_least) || want >= longest {
                 if n_found == 0 && !is_last {
-                    let found = format!("the first row has no end within {} bytes", bytes.len());
+                    let found = format!("the first row does not end within {} bytes", bytes.len());
                     return Err(Limits::exceeded("line_bytes", longest as u64, found).in_file(path));
                 }
                 bytes.truncate(whole.end);

@@ -92,14 +92,17 @@ impl CacheFile {
             Err(error) if error.kind() == IoKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(path, "open", &error)),
         };
-        let header = record_at(path, &mut file, 0).map_err(|_| foreign(path))?;
+        let header = record_at(path, &mut file, 0).map_err(|error| match error.kind() {
+            ErrorKind::Io { .. } => error,
+            _ => foreign(path),
+        })?;
         check_header(path, &header, identity)?;
 
         let length = file.metadata().map_err(|e| Error::io(path, "read", &e))?.len();
         let trailer = record_at(path, &mut file, length.saturating_sub(FRAME + 8))?;
         let index_at = u64::from_le_bytes(*trailer.first_chunk().ok_or_else(|| damaged(path, "it has no index"))?);
         let index = record_at(path, &mut file, index_at)?;
-        let (n_elements, pieces) = read_index(&index).ok_or_else(|| damaged(path, "its index is none"))?;
+        let (n_elements, pieces) = read_index(&index).ok_or_else(|| damaged(path, "its index cannot be read"))?;
         Ok(Some(CacheFile { path: path.to_path_buf(), file, pieces, n_elements, reader: None }))
     }
 
@@ -115,8 +118,8 @@ impl CacheFile {
             _ => reader_at(&self.path, &mut self.file, offset)?,
         };
         let bytes = read(&self.path, &mut reader)?;
-        let batch =
-            batch_bytes::decode(&bytes).ok_or_else(|| damaged(&self.path, &format!("piece {number} is no batch")))?;
+        let batch = batch_bytes::decode(&bytes)
+            .ok_or_else(|| damaged(&self.path, &format!("piece {number} is not a batch")))?;
         self.reader = Some((number + 1, reader));
         Ok(Some(batch))
     }
@@ -138,8 +141,8 @@ fn check_header(path: &Path, header: &[u8], identity: &str) -> Result<()> {
     let Some(theirs) = text.strip_prefix(&first_line()) else {
         return Err(if text.starts_with(NAME) {
             let line = text.lines().next().unwrap_or_default();
-            at(path, format!("{} is of another version: `{line}`", path.display()))
-                .help("delete it: the next pass writes it anew")
+            at(path, format!("{} is a cache of another version: `{line}`", path.display()))
+                .help("delete it; the next pass writes it again")
         } else {
             foreign(path)
         });
@@ -151,8 +154,10 @@ fn check_header(path: &Path, header: &[u8], identity: &str) -> Result<()> {
     let mut pairs = theirs.lines().map(Some).chain([None]).zip(identity.lines().map(Some).chain([None]));
     let (theirs, ours) = pairs.find(|(theirs, ours)| theirs != ours).unwrap_or_default();
     let (theirs, ours) = (theirs.unwrap_or(nothing).trim_start(), ours.unwrap_or(nothing).trim_start());
-    let message =
-        format!("{} is the cache of another plan: it has `{theirs}` where this one has `{ours}`", path.display());
+    let message = format!(
+        "{} is the cache of another plan: that plan has `{theirs}` where this one has `{ours}`",
+        path.display()
+    );
     Err(at(path, message).help("delete it if it is out of date, or give this plan a file of its own"))
 }
 
@@ -184,10 +189,11 @@ fn at(path: &Path, message: String) -> Error {
 }
 
 fn damaged(path: &Path, what: &str) -> Error {
-    at(path, format!("the cache {} is damaged: {what}", path.display())).help("delete it: the next pass writes it anew")
+    at(path, format!("the cache {} is damaged: {what}", path.display()))
+        .help("delete it; the next pass writes it again")
 }
 
 fn foreign(path: &Path) -> Error {
-    at(path, format!("{} is no cache of a dataset", path.display()))
-        .help("name another file: this one is left as it is")
+    at(path, format!("{} is not the cache of a dataset", path.display()))
+        .help("name another file; this one was not changed")
 }

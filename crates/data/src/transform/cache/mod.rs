@@ -247,8 +247,11 @@ impl CacheStream {
     fn end(&self) -> Result<Option<StreamItem>> {
         let n = self.source.n_elements(self.unit);
         if self.given > n {
-            return Err(Error::config(format!("a position after element {} of a cache of {n}", self.given))
-                .help("a position continues only the plan and the data it was taken from"));
+            return Err(Error::config(format!(
+                "the position is after element {}, but the cache has {n} elements",
+                self.given
+            ))
+            .help("resume with the plan and the data that the position was taken from"));
         }
         Ok(None)
     }

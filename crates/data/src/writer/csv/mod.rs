@@ -73,8 +73,8 @@ impl CsvWriter {
     pub fn write(&self, data: &Dataset) -> Result<Written> {
         if !self.delimiter.is_ascii() || matches!(self.delimiter, b'"' | b'\r' | b'\n') {
             let delimiter = char::from(self.delimiter);
-            return Err(Error::config(format!("the delimiter {delimiter:?} of a CSV file"))
-                .help("take an ASCII character that is neither a quote nor a line end"));
+            return Err(Error::config(format!("the delimiter {delimiter:?} cannot separate fields"))
+                .help("use an ASCII character that is neither a quote nor a line end"));
         }
         let compression = self.compression.unwrap_or_else(|| Compression::of(&self.path));
         let mut file = Output::create(&self.path, compression)?;
@@ -94,7 +94,7 @@ impl CsvWriter {
                 }
                 Some(names) if *names != found => {
                     return Err(Error::shape(format!(
-                        "from row {} on the columns are {found:?}, before they were {names:?}",
+                        "the rows from row {} on have the columns {found:?}; earlier rows have {names:?}",
                         first + 1
                     )));
                 }
@@ -125,8 +125,10 @@ fn field_names(columns: &[(String, Feature)]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for (name, feature) in columns {
         let Feature::Dense(array) = feature else {
-            return Err(Error::unsupported(format!("`{name}` is ragged, and a CSV file has one length for all rows"))
-                .help("leave it out with `map`, or write TFRecord files"));
+            return Err(Error::unsupported(format!(
+                "`{name}` is ragged, but all rows of a CSV file have the same number of fields"
+            ))
+            .help("leave it out with `map`, or write TFRecord files"));
         };
         names.extend(numbered(name, array.dims().get(1..).unwrap_or_default()));
     }

@@ -46,7 +46,9 @@ impl HostRules for RaggedConcat {
         let n_rows = parts[0].1.len() - 1;
         if parts.iter().any(|(_, splits)| splits.len() - 1 != n_rows) {
             let rows: Vec<usize> = parts.iter().map(|(_, splits)| splits.len() - 1).collect();
-            return Err(Error::shape(format!("ragged tensors of {rows:?} rows cannot be joined row by row")));
+            return Err(Error::shape(format!(
+                "the ragged tensors have {rows:?} rows; expected the same number to join them row by row"
+            )));
         }
         let mut order = Vec::with_capacity(first as usize);
         let mut joined = vec![0];

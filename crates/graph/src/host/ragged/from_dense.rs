@@ -22,7 +22,7 @@ impl HostRules for FromDense {
 
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let Some(&rows) = x[0].shape.dims().first() else {
-            return Err(Error::shape(format!("a feature is {}; it needs an axis of rows", x[0])));
+            return Err(Error::shape(format!("the feature is {}; expected an axis of rows", x[0])));
         };
         missing(x[0].dtype)?;
         let splits = inference.symbols.add(rows, 1.into())?;
@@ -88,8 +88,12 @@ fn missing(dtype: DType) -> Result<Array> {
         DType::I64 => Ok(Array::scalar(-1i64)),
         DType::I32 => Ok(Array::scalar(-1i32)),
         DType::F32 => Ok(Array::scalar(0f32)),
-        other => Err(Error::dtype(Some(DType::I64), other, format!("nothing stands for a missing {other}"))
-            .help("categorical features are strings or integers")),
+        other => Err(Error::dtype(
+            Some(DType::I64),
+            other,
+            format!("a feature of {other} has no value that stands for a missing one"),
+        )
+        .help("use strings or integers for categorical features")),
     }
 }
 

@@ -19,7 +19,7 @@ impl HostRules for FromRows {
 
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let Some(&rows) = x[0].shape.dims().first() else {
-            return Err(Error::shape(format!("a feature is {}; it needs an axis of rows", x[0])));
+            return Err(Error::shape(format!("the feature is {}; expected an axis of rows", x[0])));
         };
         let n = inference.symbols.product(x[0].shape.dims())?;
         let splits = inference.symbols.add(rows, 1.into())?;

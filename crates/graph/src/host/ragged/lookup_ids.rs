@@ -46,7 +46,10 @@ impl HostRules for LookupIds {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let ids = &*wide_ids(&x[0])?;
         if ids.len() >= 1 << 31 {
-            return Err(Error::unsupported(format!("{} ids in one lookup; at most 2^31 - 1 are supported", ids.len())));
+            return Err(Error::unsupported(format!(
+                "one lookup has {} ids; at most 2^31 - 1 are supported",
+                ids.len()
+            )));
         }
         let splits = splits(&x[1], ids.len())?;
         let weights = check_weights(x.get(2), ids.len())?;

@@ -57,8 +57,10 @@ fn check_weights(weights: Option<&Array>, n: usize) -> Result<Option<&[f32]>> {
     let weights = weights.map(|w| w.as_slice::<f32>()).transpose()?;
     match weights.filter(|w| w.len() != n) {
         None => Ok(weights),
-        Some(weights) => Err(Error::shape(format!("{} weights for {n} ids", weights.len()))
-            .help("every id needs its weight; a weight of 0 in a dense feature stands for none")),
+        Some(weights) => {
+            Err(Error::shape(format!("there are {} weights for {n} ids; expected one for each id", weights.len()))
+                .help("give every id a weight; in a dense feature, a weight of 0 counts as missing"))
+        }
     }
 }
 

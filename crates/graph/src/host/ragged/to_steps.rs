@@ -40,12 +40,13 @@ impl HostRules for ToSteps {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let splits = splits(&x[1], x[0].len())?;
         let steps = x[2].item::<i64>()?;
-        let n_steps = usize::try_from(steps).map_err(|_| Error::shape(format!("{steps} steps; expected 0 or more")))?;
+        let n_steps = usize::try_from(steps)
+            .map_err(|_| Error::shape(format!("the number of steps is {steps}; expected 0 or more")))?;
         let dims: Vec<usize> = [splits.len() - 1, n_steps].into_iter().chain(self.dims.iter().copied()).collect();
         let width = element_count(&dims[1..])?;
         let longest = splits.windows(2).map(|row| row[1] - row[0]).max().unwrap_or(0);
         if longest > width as i64 {
-            return Err(Error::shape(format!("a row of {longest} values, which {n_steps} steps cannot hold")));
+            return Err(Error::shape(format!("a row has {longest} values, which do not fit into {n_steps} steps")));
         }
         let total = element_count(&dims)?;
         let made = match x[0].dtype() {
@@ -61,7 +62,9 @@ impl HostRules for ToSteps {
                 }
                 return Ok(vec![Array::from_string_list(dims, strings)?]);
             }
-            other => return Err(Error::dtype(Some(DType::F32), other, format!("sequences of {other}"))),
+            other => {
+                return Err(Error::dtype(Some(DType::F32), other, format!("sequences of {other} are not supported")));
+            }
         };
         Ok(vec![made.reshape(dims)?])
     }
@@ -124,6 +127,6 @@ mod tests {
         let out = run(words, 2, Array::from_strings([], [""]).unwrap()).unwrap();
         assert_eq!(out.strings().unwrap().collect::<Vec<_>>().concat(), b"abcd");
         let error = run(Array::from([1i64, 2, 3, 4]), 1, Array::scalar(0i64)).unwrap_err().to_string();
-        assert!(error.contains("a row of 3 values, which 1 steps cannot hold"), "{error}");
+        assert!(error.contains("a row has 3 values, which do not fit into 1 steps"), "{error}");
     }
 }

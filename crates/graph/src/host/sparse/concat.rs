@@ -27,7 +27,7 @@ impl HostRules for SparseConcat {
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let n = x.len() / 3;
         if n == 0 || x.len() != 3 * n {
-            return Err(Error::config(format!("{} tensors, expected three for each of the joined ones", x.len())));
+            return Err(Error::config(format!("there are {} inputs; expected three for each sparse tensor", x.len())));
         }
         let mut rank = 0;
         for i in 0..n {
@@ -50,7 +50,7 @@ impl HostRules for SparseConcat {
             let same = |(i, (a, b)): (usize, (&usize, &usize))| i == axis || a == b;
             if part.rank != sizes.len() || !part.sizes.iter().zip(&sizes).enumerate().all(same) {
                 return Err(Error::shape(format!(
-                    "sparse tensors of {:?} and {:?} differ beside the joined axis {axis}",
+                    "the sparse tensors {:?} and {:?} differ in another axis than the joined axis {axis}",
                     parts[0].sizes, part.sizes
                 )));
             }
@@ -84,10 +84,9 @@ impl HostRules for SparseConcat {
 impl SparseConcat {
     fn resolved(&self, rank: usize) -> Result<usize> {
         let axis = if self.axis < 0 { self.axis + rank as i64 } else { self.axis };
-        usize::try_from(axis)
-            .ok()
-            .filter(|&a| a < rank)
-            .ok_or_else(|| Error::shape(format!("axis {} of a sparse tensor with {rank} axes", self.axis)))
+        usize::try_from(axis).ok().filter(|&a| a < rank).ok_or_else(|| {
+            Error::shape(format!("axis {} is out of range for a sparse tensor with {rank} axes", self.axis))
+        })
     }
 }
 

@@ -41,7 +41,10 @@ impl HostRules for SparseCross {
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let n = self.n_sparse;
         if x.is_empty() || x.len() < 3 * n {
-            return Err(Error::config(format!("{} tensors for {n} sparse keys of a cross", x.len())));
+            return Err(Error::config(format!(
+                "there are {} inputs for {n} sparse keys of a cross; expected three for each key",
+                x.len()
+            )));
         }
         for i in 0..n {
             let (indices, values, shape) = (x[i], x[n + i], x[2 * n + i]);
@@ -55,7 +58,11 @@ impl HostRules for SparseCross {
         }
         for key in x[n..2 * n].iter().chain(&x[3 * n..]) {
             if !matches!(key.dtype, DType::Str | DType::I64) {
-                return Err(Error::dtype(Some(DType::Str), key.dtype, format!("a key of a cross is {}", key.dtype)));
+                return Err(Error::dtype(
+                    Some(DType::Str),
+                    key.dtype,
+                    format!("a key of a cross is {}; expected strings or i64", key.dtype),
+                ));
             }
         }
         let total = inference.axis(0, 0);
@@ -73,7 +80,7 @@ impl HostRules for SparseCross {
             _ => sizes(&x[2 * n])?.first().copied().unwrap_or(0),
         };
         if n_rows > MAX_CROSSED_VALUES {
-            return Err(Error::shape(format!("a cross of {n_rows} rows, expected at most {MAX_CROSSED_VALUES}")));
+            return Err(Error::shape(format!("the cross has {n_rows} rows; expected at most {MAX_CROSSED_VALUES}")));
         }
         let splits = (0..n).map(|i| row_splits(&x[i], n_rows)).collect::<Result<Vec<_>>>()?;
         let mut keys = Vec::with_capacity(x.len() - 2 * n);
@@ -150,7 +157,7 @@ fn values(key: &Array) -> Result<CrossValues<'_>> {
 fn row_splits(indices: &Array, n_rows: usize) -> Result<Vec<i64>> {
     let width = indices.dims()[1];
     if width == 0 {
-        return Err(Error::shape("a sparse key without axes has no rows"));
+        return Err(Error::shape("a sparse key has no axes, so it has no rows"));
     }
     let rows: Vec<i64> = indices.as_slice::<i64>()?.iter().step_by(width).copied().collect();
     let mut splits = Vec::with_capacity(n_rows + 1);

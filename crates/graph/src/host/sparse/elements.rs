@@ -45,5 +45,5 @@ pub(super) fn reordered(from: &Array, order: &[usize]) -> Result<Array> {
 }
 
 fn missing(i: usize, from: &Array) -> Error {
-    Error::index(format!("element {i} of {:?}", from.dims()))
+    Error::index(format!("there is no element {i} in an array of {:?}", from.dims()))
 }

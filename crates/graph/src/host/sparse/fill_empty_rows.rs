@@ -32,7 +32,7 @@ impl HostRules for SparseFillEmptyRows {
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let rank = expect_sparse(x[0], x[1], x[2])?;
         if rank == 0 {
-            return Err(Error::shape("a sparse tensor without axes has no rows"));
+            return Err(Error::shape("the sparse tensor has no axes, so it has no rows"));
         }
         same_dtype(x[1], x[3])?;
         expect_rank(0, x[3], "default")?;
@@ -50,7 +50,7 @@ impl HostRules for SparseFillEmptyRows {
         let sparse = Sparse::new(&x[0], x[1].len(), &x[2])?;
         let n_rows = sparse.sizes[0];
         if n_rows > MAX_ROWS {
-            return Err(Error::shape(format!("a sparse tensor of {n_rows} rows to fill, at most {MAX_ROWS} can be")));
+            return Err(Error::shape(format!("the sparse tensor has {n_rows} rows; at most {MAX_ROWS} can be filled")));
         }
         let row = |i: usize| -> Result<usize> {
             let row = sparse.index(i)[0];

@@ -45,9 +45,9 @@ fn expect_sparse(indices: &TensorSpec, values: &TensorSpec, shape: &TensorSpec) 
     expect_rank(1, shape, "dense shape")?;
     let (a, b) = (indices.shape.dims()[1], shape.shape.dims()[0]);
     match (a.known(), b.known()) {
-        (Some(a), Some(b)) if a != b => {
-            Err(Error::shape(format!("indices of {a} numbers each, and a dense shape of {b}; expected as many")))
-        }
+        (Some(a), Some(b)) if a != b => Err(Error::shape(format!(
+            "each index has {a} numbers, but the dense shape has {b}; expected the same number"
+        ))),
         (Some(rank), _) | (_, Some(rank)) => Ok(rank),
         _ => Err(Error::shape(format!("the indices are {}; the number of axes must be known", indices.shape))),
     }
@@ -78,7 +78,7 @@ impl<'a> Sparse<'a> {
         let rank = sizes.len();
         if indices.dims() != [n_values, rank] {
             return Err(Error::shape(format!(
-                "indices {:?} for {n_values} values and a dense shape of {rank} sizes, expected [{n_values}, {rank}]",
+                "the indices are {:?}; expected [{n_values}, {rank}] for {n_values} values and {rank} axes",
                 indices.dims()
             )));
         }
@@ -100,13 +100,13 @@ impl<'a> Sparse<'a> {
         if index.iter().zip(&self.sizes).all(inside) {
             return Ok(index);
         }
-        Err(Error::index(format!("index {i}, {index:?}, is outside of the dense shape {:?}", self.sizes)))
+        Err(Error::index(format!("index {i}, {index:?}, is outside the dense shape {:?}", self.sizes)))
     }
 }
 
 /// The sizes in a list of i32 or i64.
 fn sizes(shape: &Array) -> Result<Vec<usize>> {
-    let negative = |n: i64| Error::shape(format!("a size of {n}, expected 0 or more"));
+    let negative = |n: i64| Error::shape(format!("a size is {n}; expected 0 or more"));
     integers(shape)?.into_iter().map(|n| usize::try_from(n).map_err(|_| negative(n))).collect()
 }
 

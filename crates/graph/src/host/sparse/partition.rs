@@ -26,7 +26,8 @@ impl HostRules for PartitionPlaces {
         integer_ids(x[0], "numbers of lists")?;
         expect_rank(1, x[0], "numbers of lists")?;
         let n = u16::try_from(self.n).ok().filter(|&n| n > 0);
-        let n = n.ok_or_else(|| Error::config(format!("{} lists, expected 1 to {}", self.n, u16::MAX)))?;
+        let n =
+            n.ok_or_else(|| Error::config(format!("the number of lists is {}; expected 1 to {}", self.n, u16::MAX)))?;
         Ok((0..n).map(|i| spec(DType::I64, [inference.axis(i, 0)])).collect())
     }
 
@@ -34,7 +35,9 @@ impl HostRules for PartitionPlaces {
         let mut lists: Vec<Vec<i64>> = vec![Vec::new(); self.n];
         for (row, list) in integers(&x[0])?.into_iter().enumerate() {
             let place = usize::try_from(list).ok().and_then(|list| lists.get_mut(list));
-            let place = place.ok_or_else(|| Error::index(format!("row {row} for list {list} of {}", self.n)))?;
+            let place = place.ok_or_else(|| {
+                Error::index(format!("row {row} is for list {list}; expected 0 or more and less than {}", self.n))
+            })?;
             place.push(row as i64);
         }
         Ok(lists.into_iter().map(Array::from).collect())
@@ -78,7 +81,10 @@ impl HostRules for StitchPlaces {
         let rows = integers(&x[0])?;
         let n = rows.iter().max().map_or(0, |last| last.saturating_add(1));
         if rows.iter().any(|row| !(0..MAX_ROWS).contains(row)) {
-            return Err(Error::index(format!("rows up to {}, expected 0 to {MAX_ROWS}", n - 1)));
+            return Err(Error::index(format!(
+                "the row numbers go up to {}; expected 0 or more and less than {MAX_ROWS}",
+                n - 1
+            )));
         }
         let mut places = vec![0; n as usize];
         for (place, &row) in rows.iter().enumerate() {

@@ -72,7 +72,7 @@ fn target(from: &[usize], to: &[i64]) -> Result<Vec<usize>> {
                 free = Some(axis);
                 sizes.push(1);
             }
-            Err(_) => return Err(cannot("sizes are 0 or more, and one of them may be -1")),
+            Err(_) => return Err(cannot("sizes must be 0 or more; one of them may be -1")),
         }
     }
     let product = count(&sizes)?;
@@ -80,12 +80,12 @@ fn target(from: &[usize], to: &[i64]) -> Result<Vec<usize>> {
         // TF: -1 beside a size of 0 cannot be resolved, unless the tensor has no elements.
         sizes[axis] = match (total, product) {
             (0, _) => 0,
-            (_, 0) => return Err(cannot("-1 beside a size of 0 could be anything")),
+            (_, 0) => return Err(cannot("-1 can have any value if another size is 0")),
             (total, product) if total % product == 0 => total / product,
-            _ => return Err(cannot("the number of elements does not divide")),
+            _ => return Err(cannot("the other sizes do not divide the number of elements")),
         };
     } else if product != total {
-        return Err(cannot(&format!("{total} elements are not {product}")));
+        return Err(cannot(&format!("the first has {total} elements, the second {product}")));
     }
     Ok(sizes)
 }

@@ -43,7 +43,7 @@ impl HostRules for SegmentSplits {
             None => ids.last().map_or(0, |last| last.saturating_add(1)),
         };
         if !(0..=MAX_SEGMENTS).contains(&n_segments) {
-            return Err(Error::index(format!("{n_segments} segments, expected 0 to {MAX_SEGMENTS}")));
+            return Err(Error::index(format!("the number of segments is {n_segments}; expected 0 to {MAX_SEGMENTS}")));
         }
         let mut splits = Vec::with_capacity(n_segments as usize + 1);
         splits.push(0);
@@ -51,10 +51,10 @@ impl HostRules for SegmentSplits {
             // The number of splits so far is one more than the number of the open segment.
             let open = splits.len() as i64 - 1;
             if id < open {
-                return Err(Error::index(format!("segment ids are not increasing: id {id} stands after {open}")));
+                return Err(Error::index(format!("the segment ids are not increasing: id {id} follows {open}")));
             }
             if id >= n_segments {
-                return Err(Error::index(format!("segment id {id} at {i}, expected below {n_segments}")));
+                return Err(Error::index(format!("the segment id at {i} is {id}; expected less than {n_segments}")));
             }
             splits.resize(id as usize + 1, i as i64);
         }

@@ -35,7 +35,7 @@ impl HostRules for SparseSlice {
         let (start, size) = (sizes(&x[3])?, sizes(&x[4])?);
         if start.len() != sparse.rank || size.len() != sparse.rank {
             return Err(Error::shape(format!(
-                "a slice from {start:?} of {size:?} of a sparse tensor with {} axes",
+                "the slice begins at {start:?} and has the size {size:?}; expected one number for each of the {} axes",
                 sparse.rank
             )));
         }

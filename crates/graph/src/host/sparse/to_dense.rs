@@ -36,7 +36,10 @@ impl HostRules for SparseToDense {
         same_dtype(x[2], x[3])?;
         expect_rank(0, x[3], "default")?;
         if x[0].shape.rank() > 2 || x[2].shape.rank() > 1 {
-            return Err(Error::shape(format!("indices {} for values {}", x[0].shape, x[2].shape)));
+            return Err(Error::shape(format!(
+                "the indices are {} and the values {}; expected at most two axes and one axis",
+                x[0].shape, x[2].shape
+            )));
         }
         let size = |(axis, size): (usize, &Option<Dim>)| size.unwrap_or_else(|| inference.axis(0, axis));
         let shape: Shape = self.shape.iter().enumerate().map(size).collect();
@@ -48,7 +51,7 @@ impl HostRules for SparseToDense {
         let total = element_count(&sizes)?;
         if total > MAX_ELEMENTS {
             return Err(Error::shape(format!(
-                "a dense tensor of {sizes:?}, at most {MAX_ELEMENTS} elements can be made"
+                "the dense tensor is {sizes:?}; at most {MAX_ELEMENTS} elements are supported"
             )));
         }
         let rank = sizes.len();
@@ -56,7 +59,7 @@ impl HostRules for SparseToDense {
         let width = x[0].dims().get(1).copied().unwrap_or(1);
         if width != rank || (x[2].rank() == 1 && x[2].len() != n) {
             return Err(Error::shape(format!(
-                "indices {:?} and values {:?} for a dense shape of {rank} axes",
+                "the indices {:?} and values {:?} do not fit a dense shape of {rank} axes",
                 x[0].dims(),
                 x[2].dims()
             )));
@@ -69,7 +72,7 @@ impl HostRules for SparseToDense {
             let mut place = 0;
             for (&k, &size) in index.iter().zip(&sizes) {
                 let k = usize::try_from(k).ok().filter(|&k| k < size).ok_or_else(|| {
-                    Error::index(format!("index {i}, {index:?}, is outside of the dense shape {sizes:?}"))
+                    Error::index(format!("index {i}, {index:?}, is outside the dense shape {sizes:?}"))
                 })?;
                 place = place * size + k;
             }

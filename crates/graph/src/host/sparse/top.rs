@@ -36,7 +36,7 @@ impl HostRules for Top {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let (k, n) = (integers(&x[1])?[0], x[0].len());
         let k = usize::try_from(k).ok().filter(|&k| k <= n);
-        let k = k.ok_or_else(|| Error::shape(format!("the {} largest of {n}", x[1])))?;
+        let k = k.ok_or_else(|| Error::shape(format!("k is {}; expected 0 to {n}, the number of elements", x[1])))?;
         match x[0].dtype() {
             DType::F32 => top(x[0].as_slice::<f32>()?, k),
             DType::F64 => top(x[0].as_slice::<f64>()?, k),

@@ -22,7 +22,7 @@ impl HostRules for Where {
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         accepts(x[0].dtype != DType::Str, x[0].dtype)?;
         if x[0].shape.rank() == 0 {
-            return Err(Error::shape("a single number has no places"));
+            return Err(Error::shape("the input is a single number; expected at least one axis"));
         }
         let shape = Shape::from([inference.axis(0, 0), Dim::Known(x[0].shape.rank())]);
         Ok(smallvec![spec(DType::I64, shape)])

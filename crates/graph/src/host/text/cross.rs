@@ -144,8 +144,12 @@ fn text_or_integer(dtype: DType) -> DType {
 fn expect_key(x: &TensorSpec) -> Result<()> {
     match x.dtype {
         DType::Str | DType::I64 | DType::I32 => Ok(()),
-        other => Err(Error::dtype(Some(DType::Str), other, format!("a key of a cross is {other}"))
-            .help("cross strings and integers; bucketize numbers first")),
+        other => Err(Error::dtype(
+            Some(DType::Str),
+            other,
+            format!("a key of a cross is {other}; expected strings or integers"),
+        )
+        .help("cross strings and integers; bucketize numbers first")),
     }
 }
 

@@ -31,8 +31,8 @@ impl HostRules for HashBucket {
             DType::Str => {}
             DType::I32 | DType::I64 if self.key.is_none() => {}
             other => {
-                return Err(Error::dtype(Some(DType::Str), other, format!("{other} has no hash bucket"))
-                    .help("hash strings or integers; numbers of other kinds are bucketized"));
+                return Err(Error::dtype(Some(DType::Str), other, format!("cannot hash {other} into buckets"))
+                    .help("hash strings or integers; bucketize other numbers"));
             }
         }
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: x[0].shape.clone() }])

@@ -46,7 +46,10 @@ impl HostRules for StringJoin {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let dims = x.iter().map(Array::dims).find(|dims| !dims.is_empty()).unwrap_or_default();
         if let Some(other) = x.iter().find(|a| a.rank() > 0 && a.dims() != dims) {
-            return Err(Error::shape(format!("a join of strings of sizes {dims:?} and {:?}", other.dims())));
+            return Err(Error::shape(format!(
+                "cannot join strings of the shapes {dims:?} and {:?}; expected equal shapes or single strings",
+                other.dims()
+            )));
         }
         let input = |a: &'_ Array| -> Result<usize> { Ok(a.string_slice()?.len()) };
         let n = x.iter().find(|a| a.rank() > 0).map_or(Ok(1), input)?;

@@ -58,7 +58,7 @@ impl HostRules for ToNumber {
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         match self.0 {
             DType::F32 | DType::F64 | DType::I32 | DType::I64 => each(x[0], self.0),
-            other => Err(Error::dtype(Some(DType::F32), other, format!("strings are not made into {other}"))
+            other => Err(Error::dtype(Some(DType::F32), other, format!("strings cannot be converted to {other}"))
                 .help("ask for f32, f64, i32 or i64")),
         }
     }

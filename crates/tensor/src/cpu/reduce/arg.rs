@@ -61,7 +61,7 @@ pub unsafe fn arg_extreme(
         (DType::U8, DType::I32) => of!(u8, i32),
         (DType::U8, DType::I64) => of!(u8, i64),
         _ => {
-            let message = format!("the position of an extreme of {dtype}, as {index}, is not defined");
+            let message = format!("the position of the largest or smallest {dtype} cannot be computed as {index}");
             return Err(Error::dtype(None, dtype, message));
         }
     }

@@ -44,7 +44,10 @@ impl fmt::Display for BadSegment {
         match self {
             BadSegment::OutOfRange(bad) => write!(f, "segment {bad}"),
             BadSegment::NotSorted { position } => {
-                write!(f, "segment ids are not sorted: the one at position {position} is below its predecessor")
+                write!(
+                    f,
+                    "the segment ids are not sorted: the id at position {position} is smaller than the one before it"
+                )
             }
         }
     }

@@ -72,7 +72,10 @@ fn negative_ids_are_dropped_only_where_tensorflow_drops_them() {
     let result = segment(pool, Reduction::Sum, 1, &[-1, 1], &[1, 2], &mut out);
     assert_eq!(result, Err(BadSegment::OutOfRange(BadIndex { position: 0, index: -1, limit: 2 })));
     let result = segment(pool, Reduction::Sum, 1, &[1, 0], &[1, 2], &mut out).unwrap_err();
-    assert_eq!(result.to_string(), "segment ids are not sorted: the one at position 1 is below its predecessor");
+    assert_eq!(
+        result.to_string(),
+        "the segment ids are not sorted: the id at position 1 is smaller than the one before it"
+    );
 }
 
 #[test]

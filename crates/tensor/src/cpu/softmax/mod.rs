@@ -227,7 +227,7 @@ pub unsafe fn sparse_cross_entropy(
     let labels = match label_dtype {
         DType::I32 => Labels::I32(labels.cast()),
         DType::I64 => Labels::I64(labels.cast()),
-        dtype => return Err(Error::dtype(None, dtype, format!("labels are i32 or i64, not {dtype}"))),
+        dtype => return Err(Error::dtype(None, dtype, format!("the labels are {dtype}; expected i32 or i64"))),
     };
     for row in 0..rows {
         // SAFETY: there is a label for every row.
@@ -235,7 +235,9 @@ pub unsafe fn sparse_cross_entropy(
         if usize::try_from(label).map_or(true, |class| class >= classes) {
             // TF: InvalidArgumentError, "Received a label value of 5 which is outside the valid
             // range of [0, 2)".
-            return Err(Error::index(format!("label {label} in row {row} is not a class of 0..{classes}")));
+            return Err(Error::index(format!(
+                "label {label} in row {row} is not a class; expected 0 or more and less than {classes}"
+            )));
         }
     }
     with_float!(dtype, T => {

@@ -98,24 +98,28 @@ impl Format {
         };
         if let Some(name) = name {
             if *scientific || *shortest {
-                return refuse(format!("{name} has no scientific and no shortest form, only floats have"));
+                return refuse(format!("`scientific` and `shortest` are only for floats, not for {name}"));
             }
             if *precision >= 0 {
-                return refuse(format!("a precision of {precision} for {name}, only floats have one"));
+                return refuse(format!("the precision is {precision}, but only floats have one, not {name}"));
             }
         }
         if *scientific && *shortest {
-            return refuse("both scientific and shortest, expected at most one of them".into());
+            return refuse("both `scientific` and `shortest` are set; expected at most one".into());
         }
         for (what, value) in [("width", *width), ("precision", *precision)] {
             if value > MAX_SIZE {
-                return refuse(format!("a {what} of {value}, expected at most {MAX_SIZE}"));
+                return refuse(format!("the {what} is {value}; expected at most {MAX_SIZE}"));
             }
         }
         let flag = match fill.as_bytes() {
             [] => None,
             [flag @ (b' ' | b'+' | b'-' | b'0' | b'#')] => Some(*flag),
-            _ => return refuse(format!("fill {fill:?}, expected nothing or one of \" \", \"+\", \"-\", \"0\", \"#\"")),
+            _ => {
+                return refuse(format!(
+                    "the fill is {fill:?}; expected nothing or one of \" \", \"+\", \"-\", \"0\", \"#\""
+                ));
+            }
         };
         let notation = match (scientific, shortest) {
             (true, _) => Notation::Scientific,

@@ -14,7 +14,7 @@ impl Buckets {
     /// Creates `n` buckets; `n` must be at least one.
     pub fn new(n: i64) -> Result<Buckets> {
         if n < 1 {
-            return Err(Error::config(format!("{n} hash buckets, expected at least 1")));
+            return Err(Error::config(format!("the number of hash buckets is {n}; expected at least 1")));
         }
         Ok(Buckets { n: n as u64, reciprocal: u64::MAX / n as u64 })
     }

@@ -21,8 +21,8 @@ pub fn join(inputs: &[JoinInput<'_>], separator: &[u8], n: usize, out: &mut Stri
             JoinInput::One(string) => string.len().saturating_mul(n),
             JoinInput::Each(strings) if strings.len() == n => strings.packed_bytes().len(),
             JoinInput::Each(strings) => {
-                return Err(Error::shape(format!("input {i} of a join has {} strings, expected {n}", strings.len()))
-                    .help("inputs must have equal shapes, or be a single string"));
+                return Err(Error::shape(format!("input {i} of a join has {} strings; expected {n}", strings.len()))
+                    .help("give all inputs the same shape, or a single string"));
             }
         };
         total = total.saturating_add(bytes);
@@ -57,7 +57,7 @@ pub fn reduce_join(
     separator: &[u8],
 ) -> Result<(Strings, Dims)> {
     if element_count(dims)? != strings.len() {
-        return Err(Error::shape(format!("{} strings for an array of {dims:?}", strings.len())));
+        return Err(Error::shape(format!("{} strings were given for an array of {dims:?}", strings.len())));
     }
     let rank = dims.len();
     let mut is_joined = vec![false; rank];
@@ -66,10 +66,12 @@ pub fn reduce_join(
         let from_start = if axis < 0 { axis.checked_add(rank as i64) } else { Some(axis) };
         let position = from_start.and_then(|axis| usize::try_from(axis).ok()).filter(|&axis| axis < rank);
         let Some(position) = position else {
-            return Err(Error::index(format!("reduce_join over axis {axis} of an array of {dims:?}")));
+            return Err(Error::index(format!(
+                "reduce_join was given axis {axis}, which is out of range for an array of {dims:?}"
+            )));
         };
         if std::mem::replace(&mut is_joined[position], true) {
-            return Err(Error::config(format!("reduce_join over axis {axis} twice")));
+            return Err(Error::config(format!("reduce_join was given axis {axis} twice")));
         }
         joined.push(position);
     }

@@ -24,7 +24,7 @@ pub fn substr(
     let n = counts.into_iter().find(|&n| n != 1).unwrap_or(1);
     if counts.into_iter().any(|count| count != 1 && count != n) {
         return Err(Error::shape(format!(
-            "substr of {} strings, {} positions and {} lengths, expected equal numbers, or 1",
+            "substr was given {} strings, {} positions and {} lengths; expected equal numbers, or 1",
             counts[0], counts[1], counts[2]
         )));
     }
@@ -71,7 +71,7 @@ fn out_of_range(string: &[u8], position: i64, length: i64, index: usize) -> Erro
     const SHOWN: usize = 80;
     let more = if string.len() > SHOWN { "..." } else { "" };
     Error::index(format!(
-        "substr from {position}, length {length}, is out of range for \"{}\"{more} of {} bytes, at position {index}",
+        "substr from {position} of length {length} is out of range for \"{}\"{more} of {} bytes, at position {index}",
         string[..string.len().min(SHOWN)].escape_ascii(),
         string.len()
     ))

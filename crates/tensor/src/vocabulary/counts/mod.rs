@@ -61,7 +61,7 @@ impl TermCounts {
     /// Keeps at most `max_terms` distinct terms, plus up to 65,536 new ones between checks.
     pub fn new(max_terms: usize) -> Result<TermCounts> {
         if max_terms == 0 {
-            return Err(Error::config("counts of at most 0 terms, expected at least 1"));
+            return Err(Error::config("the largest number of terms is 0; expected at least 1"));
         }
         let hash = KeyedHash::random();
         let shards = (0..SHARDS).map(|_| Shard::new(hash)).collect();

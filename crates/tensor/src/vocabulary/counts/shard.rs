@@ -48,7 +48,7 @@ impl Shard {
             return Ok(());
         }
         if counts.len() >= MAX_TERMS {
-            return Err(Error::config("more distinct terms than can be counted").help("lower max_terms"));
+            return Err(Error::config("there are more distinct terms than can be counted").help("lower max_terms"));
         }
         text.push(term)?;
         let hash = index.hash;

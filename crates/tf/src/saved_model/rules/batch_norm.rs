@@ -19,7 +19,7 @@ pub(super) fn batch_norm(call: &mut NodeReader<'_, '_>) -> Outputs {
     let epsilon = call.float_or("epsilon", 1e-4)?.into();
     let (x, scale, offset) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     if x.rank() != 4 {
-        return Err(Error::shape(format!("an image of {}, expected four axes", x.spec())));
+        return Err(Error::shape(format!("the image is {}; expected four axes", x.spec())));
     }
     let spread = |list: &Tensor| {
         let mut shape = Shape::from([1, 1, 1, 1]);

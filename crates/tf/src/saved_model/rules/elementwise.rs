@@ -36,7 +36,7 @@ pub(super) fn bias_add(call: &mut NodeReader<'_, '_>) -> Outputs {
 
 pub(super) fn add_n(call: &mut NodeReader<'_, '_>) -> Outputs {
     let mut terms = call.tensors(0..call.n_inputs())?.into_iter();
-    let first = terms.next().ok_or_else(|| Error::config("a sum of nothing"))?;
+    let first = terms.next().ok_or_else(|| Error::config("the sum has no inputs; expected at least one"))?;
     one(terms.fold(first, |sum, term| sum + &term))
 }
 

@@ -37,12 +37,12 @@ pub(super) fn parse_first(call: &mut NodeReader<'_, '_>) -> Outputs {
     let needed = n_dense.checked_mul(2).and_then(|n| n.checked_add(n_sparse)).and_then(|n| n.checked_add(2));
     if needed != Some(call.n_inputs()) {
         return Err(Error::config(format!(
-            "{} inputs for {n_sparse} sparse and {n_dense} dense keys",
+            "the node has {} inputs, which do not fit {n_sparse} sparse and {n_dense} dense keys",
             call.n_inputs()
         )));
     }
     let mut key = |i: usize| -> Result<String> {
-        texts(call, i)?.pop().ok_or_else(|| Error::config(format!("input {i} is no key")))
+        texts(call, i)?.pop().ok_or_else(|| Error::config(format!("input {i} is empty; expected a key")))
     };
     let sparse = (2..2 + n_sparse).map(&mut key).collect::<Result<Vec<_>>>()?;
     let dense = (2 + n_sparse..2 + n_sparse + n_dense).map(&mut key).collect::<Result<Vec<_>>>()?;
@@ -56,14 +56,14 @@ fn texts(call: &mut NodeReader<'_, '_>, i: usize) -> Result<Vec<String>> {
     let array = call.constant(i)?;
     let text = |s: &[u8]| {
         String::from_utf8(s.to_vec())
-            .map_err(|_| Error::unsupported(format!("the key {:?} is not text", s.escape_ascii())))
+            .map_err(|_| Error::unsupported(format!("the key {:?} is not UTF-8 text", s.escape_ascii())))
     };
     array.strings()?.map(text).collect()
 }
 
 fn zipped<A, B>(keys: Vec<A>, values: Vec<B>, what: &str) -> Result<Vec<(A, B)>> {
     if keys.len() != values.len() {
-        return Err(Error::config(format!("{} keys and {} of `{what}`", keys.len(), values.len())));
+        return Err(Error::config(format!("there are {} keys, but `{what}` has {} values", keys.len(), values.len())));
     }
     Ok(keys.into_iter().zip(values).collect())
 }
@@ -76,25 +76,32 @@ fn dense_features(
     let (dtypes, shapes) = (call.dtypes("Tdense")?, call.list("dense_shapes")?.shape);
     if [dtypes.len(), shapes.len(), defaults.len()] != [keys.len(); 3] {
         let (t, s, d) = (dtypes.len(), shapes.len(), defaults.len());
-        return Err(Error::config(format!("{} dense keys, {t} types, {s} shapes, {d} defaults", keys.len())));
+        return Err(Error::config(format!(
+            "there are {} dense keys, {t} types, {s} shapes and {d} defaults; expected the same number of each",
+            keys.len()
+        )));
     }
     let mut features = Vec::new();
     for (i, key) in keys.into_iter().enumerate() {
         let default = call.constant(defaults[i])?;
-        let spec = dense_feature(dtypes[i], &shapes[i], default).map_err(|e| e.context(format!("feature `{key}`")))?;
+        let spec =
+            dense_feature(dtypes[i], &shapes[i], default).map_err(|e| e.context(format!("in feature `{key}`")))?;
         features.push((key, spec));
     }
     Ok(features)
 }
 
 fn dense_feature(dtype: DType, shape: &TensorShapeProto, default: Array) -> Result<FeatureSpec> {
-    let sizes: Vec<i64> = shape.sizes().ok_or_else(|| Error::shape("a dense feature of unknown rank"))?.collect();
+    let sizes: Vec<i64> =
+        shape.sizes().ok_or_else(|| Error::shape("the rank of a dense feature is not known"))?.collect();
     let (variable, rest) = match sizes.split_first() {
         Some((-1, rest)) => (true, rest),
         _ => (false, &sizes[..]),
     };
     let dims: Option<Vec<usize>> = rest.iter().map(|&n| usize::try_from(n).ok()).collect();
-    let dims = dims.ok_or_else(|| Error::shape(format!("a dense feature of {sizes:?}")))?;
+    let dims = dims.ok_or_else(|| {
+        Error::shape(format!("a dense feature has the shape {sizes:?}; expected known sizes after the first"))
+    })?;
     // TF: a default without elements means that there is no default.
     let default = (!default.is_empty()).then_some(default);
     if variable {

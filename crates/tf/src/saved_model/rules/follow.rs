@@ -73,8 +73,9 @@ fn gather(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
     let Some(places) = at.known().filter(|_| numbers.dims.len() == 1) else { return Ok(None) };
     let element = |&k: &i64| usize::try_from(k).ok().and_then(|k| numbers.elements.get(k)).cloned();
     let elements: Option<Vec<_>> = places.iter().map(element).collect();
-    let elements =
-        elements.ok_or_else(|| Error::index(format!("places {places:?} of {} numbers", numbers.elements.len())))?;
+    let elements = elements.ok_or_else(|| {
+        Error::index(format!("the indices {places:?} are out of range for {} numbers", numbers.elements.len()))
+    })?;
     Ok(Some(Numbers { dtype: numbers.dtype, dims: at.dims, elements }))
 }
 

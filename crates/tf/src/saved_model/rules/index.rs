@@ -42,7 +42,7 @@ pub(super) fn partition(call: &mut NodeReader<'_, '_>) -> Outputs {
 pub(super) fn stitch(call: &mut NodeReader<'_, '_>) -> Outputs {
     let n = call.n_inputs() / 2;
     if n == 0 {
-        return Err(Error::config("nothing is put together"));
+        return Err(Error::config("the node has no inputs to stitch"));
     }
     let (mut all_rows, mut all_data) = (Vec::new(), Vec::new());
     for i in 0..n {
@@ -59,7 +59,7 @@ pub(super) fn stitch(call: &mut NodeReader<'_, '_>) -> Outputs {
 fn rows(call: &NodeReader<'_, '_>, tensor: &Tensor, rank: usize) -> Result<Tensor> {
     let dims = tensor.shape().dims();
     if dims.len() < rank {
-        return Err(Error::shape(format!("{} for rows of {rank} axes", tensor.spec())));
+        return Err(Error::shape(format!("the data are {}; expected at least {rank} axes", tensor.spec())));
     }
     let n: Dim = call.graph().symbols_mut(|s| s.product(&dims[..rank]))?;
     let shape: Shape = [n].iter().chain(&dims[rank..]).copied().collect();

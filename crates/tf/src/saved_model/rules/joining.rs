@@ -16,7 +16,7 @@ pub(super) fn pack(call: &mut NodeReader<'_, '_>) -> Outputs {
     }
     let parts = call.tensors(0..call.n_inputs())?;
     if parts.is_empty() {
-        return Err(Error::config("nothing is packed"));
+        return Err(Error::config("the node has no inputs to stack"));
     }
     one(Tensor::stack(&parts.iter().collect::<Vec<_>>(), axis))
 }
@@ -32,7 +32,7 @@ pub(super) fn unpack(call: &mut NodeReader<'_, '_>) -> Outputs {
     let tensor = call.tensor(0)?;
     let n = call.int_or("num", 0)?;
     let axis = axis_of(axis, tensor.rank())?;
-    let n = usize::try_from(n).map_err(|_| Error::config(format!("{n} parts")))?;
+    let n = usize::try_from(n).map_err(|_| Error::config(format!("the number of parts is {n}; expected 0 or more")))?;
     let parts = parts(call, &tensor, axis, &vec![1; n])?;
     Ok(parts.iter().map(|part| part.squeeze(&[axis as i64]).into()).collect())
 }
@@ -46,11 +46,13 @@ fn parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize
         let mut shape = tensor.shape().clone();
         begin[axis] = first;
         shape.0[axis] = Dim::Known(size);
-        first = first.checked_add(size).ok_or_else(|| Error::shape("parts that are too large"))?;
+        first = first.checked_add(size).ok_or_else(|| Error::shape("the parts are too large together"))?;
         parts.push(call.add(Slice { begin, size: shape }, &[tensor])?.remove(0));
     }
     match tensor.shape().dims()[axis].known() {
-        Some(n) if n != first => Err(Error::shape(format!("parts of {sizes:?} of axis {axis}, which has size {n}"))),
+        Some(n) if n != first => {
+            Err(Error::shape(format!("the parts have the sizes {sizes:?}, but axis {axis} has size {n}")))
+        }
         _ => Ok(parts),
     }
 }
@@ -75,10 +77,10 @@ pub(super) fn split_sizes(call: &mut NodeReader<'_, '_>) -> Outputs {
     for size in sizes.iter_mut().filter(|size| **size == -1) {
         match tensor.shape().dims()[axis].known() {
             Some(n) => *size = n as i64 - rest,
-            None => return Err(refuse("a part of unknown size of an axis of unknown size")),
+            None => return Err(refuse("a split of an axis of unknown size into a part of size -1")),
         }
     }
     let sizes: Option<Vec<usize>> = sizes.iter().map(|&n| usize::try_from(n).ok()).collect();
-    let sizes = sizes.ok_or_else(|| Error::shape("a part of negative size"))?;
+    let sizes = sizes.ok_or_else(|| Error::shape("the size of a part is negative"))?;
     Ok(parts(call, &tensor, axis, &sizes)?.into_iter().map(Into::into).collect())
 }

@@ -23,7 +23,7 @@ fn kind(op: &str) -> Reduction {
 pub(super) fn bincount(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (ids, n, weights) = (call.tensor(0)?, call.size(1)?, call.tensor(2)?);
     if ids.rank() != 1 {
-        return Err(refuse(format!("a count in {}", ids.spec())));
+        return Err(refuse(format!("a count of {}, which is not a list,", ids.spec())));
     }
     let bins = Number::of(n).tensor(call.graph(), ids.dtype())?;
     let counted = ids.less(&bins).select(&ids, -1i64);

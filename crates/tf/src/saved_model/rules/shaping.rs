@@ -45,7 +45,11 @@ pub(super) fn tile(call: &mut NodeReader<'_, '_>) -> Outputs {
     let multiples = call.sizes(1, false)?;
     let tensor = call.tensor(0)?;
     if multiples.len() != tensor.rank() {
-        return Err(Error::shape(format!("{} multiples for {} axes", multiples.len(), tensor.rank())));
+        return Err(Error::shape(format!(
+            "there are {} multiples for a tensor with {} axes",
+            multiples.len(),
+            tensor.rank()
+        )));
     }
     let known = |d: &Dim| d.known();
     if let Some(multiples) = multiples.iter().map(known).collect::<Option<Vec<usize>>>() {

@@ -19,13 +19,13 @@ pub(super) fn slice(call: &mut NodeReader<'_, '_>) -> Outputs {
             (Ok(b), Ok(s)) if begin.saturating_add(size) <= n => {
                 one(Numbers::list(numbers.dtype, numbers.elements[b..b + s].to_vec()))
             }
-            _ => Err(Error::index(format!("a slice of {size} from {begin} of {n} numbers"))),
+            _ => Err(Error::index(format!("the slice of {size} from {begin} is out of range for {n} numbers"))),
         };
     }
     let (begins, sizes, tensor) = (call.elements(1)?, call.elements(2)?, call.tensor(0)?);
     if begins.elements.len() != tensor.rank() || sizes.elements.len() != tensor.rank() {
         return Err(Error::shape(format!(
-            "a slice of {} and {} numbers of {}",
+            "the slice has {} begins and {} sizes for {}; expected one of each for each axis",
             begins.elements.len(),
             sizes.elements.len(),
             tensor.spec()
@@ -63,7 +63,7 @@ fn part(call: &mut NodeReader<'_, '_>, tensor: &Tensor, axis: usize, begin: &Num
             shape.0[axis] = size;
             Ok(call.add(Slice { begin, size: shape }, &[tensor])?.remove(0))
         }
-        Some(Err(_)) => Err(Error::index(format!("a slice from {begin:?}"))),
+        Some(Err(_)) => Err(Error::index(format!("the slice begins at {begin:?}; expected 0 or more"))),
         None => {
             let first = begin.tensor(call.graph(), DType::I64)?;
             let places = call.graph().range(size, DType::I64) + &first;
@@ -88,7 +88,7 @@ fn ranges(call: &mut NodeReader<'_, '_>, first: usize, rank: usize) -> Result<Ve
     let n = strides.len();
     if begin.elements.len() != n || end.elements.len() != n || n > 32 {
         return Err(Error::shape(format!(
-            "{} begins, {} ends and {n} strides",
+            "the slice has {} begins, {} ends and {n} strides; expected the same number, at most 32",
             begin.elements.len(),
             end.elements.len()
         )));
@@ -100,7 +100,7 @@ fn ranges(call: &mut NodeReader<'_, '_>, first: usize, rank: usize) -> Result<Ve
     let n_named = (0..n).filter(|&i| !bit(new_axis, i) && !bit(ellipsis, i)).count();
     let missing = rank
         .checked_sub(n_named)
-        .ok_or_else(|| Error::shape(format!("a slice of {n_named} axes of a tensor with {rank}")))?;
+        .ok_or_else(|| Error::shape(format!("the slice names {n_named} axes of a tensor that has {rank}")))?;
     let whole = || Range::Span { begin: None, end: None, stride: 1 };
     let mut ranges = Vec::new();
     let mut spread = false;
@@ -168,7 +168,8 @@ fn of_list(numbers: &Numbers, range: &Range) -> Result<Option<Numbers>> {
         Range::Single(place) => {
             let Some(k) = at(place) else { return Ok(None) };
             let element = usize::try_from(k).ok().and_then(|k| numbers.elements.get(k));
-            let element = element.ok_or_else(|| Error::index(format!("element {k} of {n} numbers")))?;
+            let element =
+                element.ok_or_else(|| Error::index(format!("element {k} is out of range for {n} numbers")))?;
             Some(Numbers::scalar(numbers.dtype, element.clone()))
         }
         Range::Span { begin, end, stride } => {
@@ -200,7 +201,7 @@ fn single(call: &mut NodeReader<'_, '_>, tensor: &Tensor, axis: usize, at: &Numb
         (Some(k), Dim::Known(n)) if k.saturating_add(n as i64) >= 0 => {
             part(call, tensor, axis, &Number::Known(k + n as i64), Dim::Known(1))
         }
-        (Some(k), Dim::Known(n)) => Err(Error::index(format!("element {k} of an axis of size {n}"))),
+        (Some(k), Dim::Known(n)) => Err(Error::index(format!("element {k} is out of range for an axis of size {n}"))),
         (Some(k), size) => {
             // Counts from the end of an axis of unknown size.
             let n = Number::of(size).tensor(call.graph(), DType::I64)?;
@@ -232,7 +233,7 @@ fn span(
         return known_span(call, tensor, axis, n, known(begin).flatten(), known(end).flatten(), stride);
     }
     if stride < 1 {
-        return Err(refuse(format!("a slice by {stride} of an axis of unknown size")));
+        return Err(refuse(format!("a slice with stride {stride} of an axis of unknown size")));
     }
     // Positions are limited by the size of the axis. Negative ones count from its end.
     let mut place = |number: Option<&Number>, open: Dim| -> Result<Dim> {
@@ -297,7 +298,7 @@ fn known_span(
 /// The first position and the number of positions, by NumPy's rules.
 fn bounds(n: usize, begin: Option<i64>, end: Option<i64>, stride: i64) -> Result<(usize, usize)> {
     if stride == 0 {
-        return Err(Error::config("a stride of 0"));
+        return Err(Error::config("a stride is 0; expected any other number"));
     }
     let n = n as i64;
     let (low, high) = if stride > 0 { (0, n) } else { (-1, n - 1) };

@@ -12,14 +12,18 @@ pub(super) fn constant(call: &mut NodeReader<'_, '_>) -> Outputs {
     let value = call.tensor_attr("value")?;
     let dtype = call.dtype_or("dtype", Some(value.dtype()))?;
     if value.dtype() != dtype {
-        return Err(Error::dtype(Some(dtype), value.dtype(), format!("a constant of {dtype} holds {}", value.dtype())));
+        return Err(Error::dtype(
+            Some(dtype),
+            value.dtype(),
+            format!("the constant is declared as {dtype}, but it holds {}", value.dtype()),
+        ));
     }
     one(value)
 }
 
 /// Returns an error: fed placeholders have been given, so this one is needed but not fed.
 pub(super) fn placeholder(_call: &mut NodeReader<'_, '_>) -> Outputs {
-    Err(Error::config("this placeholder is needed, and is none of the signature's inputs")
+    Err(Error::config("this placeholder is needed, but it is not an input of the signature")
         .help("choose a signature that feeds it, or export one"))
 }
 
@@ -59,7 +63,7 @@ fn variable_of(call: &mut NodeReader<'_, '_>) -> Result<VarId> {
         (Some((saved_dtype, saved_dims)), declared) => {
             if saved_dtype != dtype || declared.as_ref().is_some_and(|d: &Vec<usize>| *d != saved_dims) {
                 return Err(Error::shape(format!(
-                    "variable `{name}` is {saved_dtype}{saved_dims:?} in the checkpoint, and {dtype}{:?} in the graph",
+                    "variable `{name}` is {saved_dtype}{saved_dims:?} in the checkpoint, but {dtype}{:?} in the graph",
                     declared.unwrap_or_default()
                 )));
             }
@@ -155,7 +159,7 @@ pub(super) fn range(call: &mut NodeReader<'_, '_>) -> Outputs {
     if !matches!(dtype, DType::I32 | DType::I64) {
         let bounds = (0..3).map(|i| Ok(call.constant(i)?.to_f64_vec()?[..].first().copied().unwrap_or(0.0)));
         let [start, limit, delta] = bounds.collect::<Result<Vec<f64>>>()?[..] else {
-            return Err(Error::config("expected start, limit and delta"));
+            return Err(Error::config("a range needs three inputs: start, limit and delta"));
         };
         let n = ((limit - start) / delta).ceil();
         if !(0.0..=1e9).contains(&n) {
@@ -167,14 +171,14 @@ pub(super) fn range(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (start, delta) = (call.integer(0)?, call.integer(2)?);
     let limit = call.elements(1)?;
     if delta == 0 {
-        return Err(Error::config("a range by steps of 0"));
+        return Err(Error::config("the step of the range is 0; expected any other number"));
     }
     let n = match limit.elements[..] {
         [Number::Known(limit)] => {
             let span = i128::from(limit) - i128::from(start);
             let (span, step) = if delta > 0 { (span, i128::from(delta)) } else { (-span, -i128::from(delta)) };
             let n = if span <= 0 { 0 } else { (span + step - 1) / step };
-            Dim::Known(usize::try_from(n).map_err(|_| Error::shape("a range that is too long"))?)
+            Dim::Known(usize::try_from(n).map_err(|_| Error::shape("the range is too long"))?)
         }
         [_] if start == 0 && delta > 0 => {
             let limit = call.size(1)?;
@@ -187,7 +191,7 @@ pub(super) fn range(call: &mut NodeReader<'_, '_>) -> Outputs {
                 s.ceil_div(span, delta as usize)
             })
         }
-        _ => return Err(refuse(format!("a range from {start} by {delta} to a limit that the run computes"))),
+        _ => return Err(refuse(format!("a range from {start} by {delta} to a limit known only at run time"))),
     };
     if let Dim::Known(n) = n
         && n <= super::super::numbers::MOST

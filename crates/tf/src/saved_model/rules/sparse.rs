@@ -46,11 +46,11 @@ pub(super) fn ragged_to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
     let kinds = call.list("row_partition_types")?.s;
     let values = call.tensor(1)?;
     if !matches!(&kinds[..], [only] if only == b"ROW_SPLITS") || values.rank() != 1 {
-        return Err(refuse("a ragged tensor that is not one list of row splits"));
+        return Err(refuse("a ragged tensor with other partitions than one list of row splits"));
     }
     let wanted = call.sizes(0, false)?;
     let [_, n_steps] = wanted[..] else {
-        return Err(refuse(format!("{} sizes for rows and their length", wanted.len())));
+        return Err(refuse(format!("a dense shape of {} sizes, where two are expected,", wanted.len())));
     };
     let (padding, splits) = (call.tensor(2)?, call.tensor(3)?.cast(DType::I64));
     let length = call.tensor(0)?.cast(DType::I64).slice(&[1], &[1]).reshape([0_i64; 0]);
@@ -100,7 +100,7 @@ fn resolved(call: &mut NodeReader<'_, '_>, from: &[Dim], to: &[Number]) -> Resul
 
 pub(super) fn fill_empty_rows(call: &mut NodeReader<'_, '_>) -> Outputs {
     let [indices, values, shape, default] = &call.tensors(0..4)?[..] else {
-        return Err(Error::config("expected four inputs"));
+        return Err(Error::config("the node does not have four inputs"));
     };
     let rows = call.numbers(2)?.and_then(|n| n.elements.first().cloned());
     let rows = rows.map(|n| call.reader.size(&n)).transpose()?;
@@ -109,7 +109,7 @@ pub(super) fn fill_empty_rows(call: &mut NodeReader<'_, '_>) -> Outputs {
 
 pub(super) fn to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
     let [indices, shape, values, default] = &call.tensors(0..4)?[..] else {
-        return Err(Error::config("expected four inputs"));
+        return Err(Error::config("the node does not have four inputs"));
     };
     let sizes = call.elements(1)?.elements;
     let sizes = sizes.iter().map(|n| Ok(Some(call.reader.size(n)?))).collect::<Result<Vec<_>>>()?;
@@ -149,7 +149,9 @@ pub(super) fn cross(call: &mut NodeReader<'_, '_>) -> Outputs {
         _ => CrossOutput::Joined { separator: b"_X_".to_vec() },
     };
     if n.checked_mul(3).is_none_or(|sparse| sparse > n_tensors) {
-        return Err(Error::config(format!("{n} sparse keys in {n_tensors} inputs")));
+        return Err(Error::config(format!(
+            "the node has {n_tensors} inputs for {n} sparse keys; expected three for each key"
+        )));
     }
     let mut inputs = call.tensors(0..n_tensors)?;
     // TF: a cross takes integers as i64.
@@ -176,7 +178,9 @@ pub(super) fn dense_matmul(call: &mut NodeReader<'_, '_>) -> Outputs {
     }
     let (indices, values, matrix) = (call.tensor(0)?, call.tensor(1)?, call.tensor(3)?);
     let rows = call.elements(2)?.elements;
-    let [rows, _] = &rows[..] else { return Err(Error::shape("expected a sparse matrix")) };
+    let [rows, _] = &rows[..] else {
+        return Err(Error::shape("the sparse tensor does not have two axes; expected a matrix"));
+    };
     let rows = call.reader.size(rows)?;
     let column = |k: i64| {
         let at = call.graph().constant(estimand_tensor::Array::scalar(k));

@@ -45,7 +45,7 @@ enum Keys {
 pub(super) fn table(call: &mut NodeReader<'_, '_>) -> Outputs {
     let name = &call.def.name;
     let filler = call.reader.nodes.initializer(call.node).ok_or_else(|| {
-        Error::config(format!("nothing fills the table `{name}`"))
+        Error::config(format!("the graph has no node that fills the table `{name}`"))
             .help("export the model with the initializers of its tables")
     })?;
     let (key, value) = (call.dtype("key_dtype")?, call.dtype("value_dtype")?);
@@ -55,7 +55,7 @@ pub(super) fn table(call: &mut NodeReader<'_, '_>) -> Outputs {
         true => from_file(&mut filled, key, value),
         false => from_tensors(&mut filled),
     };
-    let table = table.map_err(|e| e.context(format!("filled by `{}` ({})", filler.name, filler.op)))?;
+    let table = table.map_err(|e| e.context(format!("in its initializer `{}` ({})", filler.name, filler.op)))?;
     Ok(vec![NodeOutput::Table(Rc::new(table))])
 }
 
@@ -63,7 +63,11 @@ pub(super) fn table(call: &mut NodeReader<'_, '_>) -> Outputs {
 fn from_tensors(call: &mut NodeReader<'_, '_>) -> Result<Table> {
     let (keys, values) = (call.constant(1)?, call.constant(2)?);
     if keys.rank() != 1 || keys.dims() != values.dims() {
-        return Err(Error::shape(format!("keys {:?} and values {:?}, expected two lists", keys.dims(), values.dims())));
+        return Err(Error::shape(format!(
+            "the keys are {:?} and the values {:?}; expected two lists of the same length",
+            keys.dims(),
+            values.dims()
+        )));
     }
     let len = keys.len();
     let numbers: Vec<i64> = (0..len as i64).collect();
@@ -83,13 +87,13 @@ fn from_tensors(call: &mut NodeReader<'_, '_>) -> Result<Table> {
 
 /// (table, file name): maps lines to their numbers, or numbers to lines.
 fn from_file(call: &mut NodeReader<'_, '_>, key: DType, value: DType) -> Result<Table> {
-    let reference = *call.inputs.get(1).ok_or_else(|| Error::config("there is no file name"))?;
+    let reference = *call.inputs.get(1).ok_or_else(|| Error::config("the initializer has no file name"))?;
     let name = &call.reader.nodes.def(reference.node).name;
     let path = call.reader.surroundings.asset(name).map_or_else(
         || {
             let text = call.constant(1)?;
             let text = text.strings()?.next().unwrap_or_default().to_vec();
-            String::from_utf8(text).map(Into::into).map_err(|_| Error::config("the file name is not text"))
+            String::from_utf8(text).map(Into::into).map_err(|_| Error::config("the file name is not UTF-8 text"))
         },
         Ok,
     )?;
@@ -111,7 +115,7 @@ fn from_file(call: &mut NodeReader<'_, '_>, key: DType, value: DType) -> Result<
             let values = strings(&file.terms()?)?;
             Ok(Table { keys: Keys::Numbers, len: values.len(), values: Some(values) })
         }
-        (key, value) => Err(refuse(format!("a table from column {key} of a file to column {value}"))),
+        (key, value) => Err(refuse(format!("a table that maps column {key} of a file to column {value}"))),
     }
 }
 
@@ -125,7 +129,7 @@ fn strings(terms: &Terms) -> Result<Array> {
 fn table_of(call: &NodeReader<'_, '_>) -> Result<Rc<Table>> {
     match call.item(0)? {
         NodeOutput::Table(table) => Ok(table),
-        other => Err(Error::config(format!("input 0 is {}, expected a table", other.kind()))),
+        other => Err(Error::config(format!("input 0 is {}; expected a table", other.kind()))),
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn hash_bucket(call: &mut NodeReader<'_, '_>) -> Outputs {
     let key = match call.def.op.as_str() {
         "StringToHashBucketStrong" => match call.list("key")?.i[..] {
             [a, b] => Some([a as u64, b as u64]),
-            ref other => return Err(Error::config(format!("a key of {} numbers, expected 2", other.len()))),
+            ref other => return Err(Error::config(format!("the hash key has {} numbers; expected 2", other.len()))),
         },
         _ => None,
     };

@@ -74,7 +74,9 @@ impl Cross {
     /// Ids below `n_buckets`; 0 stands for 2^63 - 1, as in TensorFlow.
     pub fn new(n_buckets: i64) -> Result<Cross> {
         if n_buckets < 0 {
-            return Err(Error::config(format!("{n_buckets} buckets for a cross, expected 0 or more")));
+            return Err(Error::config(format!(
+                "the number of buckets of the cross is {n_buckets}; expected 0 or more"
+            )));
         }
         let buckets = Buckets::new(if n_buckets == 0 { i64::MAX } else { n_buckets })?;
         Ok(Cross { buckets, hash_key: DEFAULT_HASH_KEY })
@@ -140,19 +142,19 @@ impl CrossKey<'_> {
         match self.rows {
             CrossRows::Dense { width } if n_rows.checked_mul(width) == Some(n_values) => Ok(()),
             CrossRows::Dense { width } => {
-                Err(Error::shape(format!("{n_values} values for {n_rows} rows of {width} values")))
+                Err(Error::shape(format!("there are {n_values} values; expected {n_rows} rows of {width} values")))
             }
             CrossRows::Ragged(splits) => {
                 let bad = |what: String| Err(Error::shape(format!("invalid row_splits: {what}")));
                 if n_rows.checked_add(1) != Some(splits.len()) {
-                    return bad(format!("{} of them for {n_rows} rows, expected one more than rows", splits.len()));
+                    return bad(format!("there are {} for {n_rows} rows; expected one more than rows", splits.len()));
                 }
                 let (first, last) = (splits[0], splits[n_rows]);
                 if first < 0 || last > n_values as i64 {
-                    return bad(format!("from {first} to {last}, but there are {n_values} values"));
+                    return bad(format!("they go from {first} to {last}, but there are {n_values} values"));
                 }
                 match splits.windows(2).position(|w| w[0] > w[1]) {
-                    Some(i) => bad(format!("fall from {} to {} at row {i}", splits[i], splits[i + 1])),
+                    Some(i) => bad(format!("they fall from {} to {} at row {i}", splits[i], splits[i + 1])),
                     None => Ok(()),
                 }
             }
@@ -163,13 +165,13 @@ impl CrossKey<'_> {
 /// Checks the keys and counts the combinations of each row.
 fn row_splits(n_rows: usize, keys: &[CrossKey<'_>]) -> Result<Vec<i64>> {
     if keys.is_empty() {
-        return Err(Error::config("a cross of no keys, expected at least one"));
+        return Err(Error::config("the cross has no keys; expected at least one"));
     }
     for (i, key) in keys.iter().enumerate() {
         key.check(n_rows).map_err(|error| error.context(format!("in key {i} of a cross")))?;
     }
     if n_rows > MAX_CROSSED_VALUES {
-        return Err(Error::shape(format!("a cross of {n_rows} rows, expected at most {MAX_CROSSED_VALUES}")));
+        return Err(Error::shape(format!("the cross has {n_rows} rows; expected at most {MAX_CROSSED_VALUES}")));
     }
     let mut splits = Vec::with_capacity(n_rows + 1);
     splits.push(0);
@@ -182,7 +184,7 @@ fn row_splits(n_rows: usize, keys: &[CrossKey<'_>]) -> Result<Vec<i64>> {
         if total > MAX_CROSSED_VALUES {
             let counts: Vec<_> = keys.iter().map(|key| key.row(row).1).collect();
             return Err(Error::shape(format!(
-                "a cross of {n_rows} rows has more than {MAX_CROSSED_VALUES} combinations; \
+                "the cross of {n_rows} rows has more than {MAX_CROSSED_VALUES} combinations; \
                  row {row} alone has {counts:?} values"
             ))
             .help("cross fewer keys or shorten rows with many values; smaller batches also help"));

@@ -22,7 +22,7 @@ impl Pattern<'_> {
         let mut is_first = true;
         loop {
             match self.peek() {
-                None => return Err(invalid(self.whole, "a [ without its ]")),
+                None => return Err(invalid(self.whole, "a [ has no closing ]")),
                 Some(']') if !is_first => {
                     self.rest.next();
                     out.push(']');
@@ -45,7 +45,7 @@ impl Pattern<'_> {
             None => (&text[..end], ""),
         };
         if !NAMES.contains(&name) {
-            return Err(invalid(self.whole, format_args!("there is no set [:{}:]", &text[..end])));
+            return Err(invalid(self.whole, format_args!("there is no character class [:{}:]", &text[..end])));
         }
         out.push_str(&format!("[:{negation}{name}:]"));
         self.rest = text[end + 2..].chars();
@@ -75,13 +75,13 @@ impl Pattern<'_> {
                 Ok(())
             }
             Escape::Char(high) => Err(invalid(self.whole, format_args!("the range {low}-{high} runs backwards"))),
-            Escape::Set(_) => Err(invalid(self.whole, "a range ends in a set of characters")),
+            Escape::Set(_) => Err(invalid(self.whole, "a range ends in a character class")),
         }
     }
 
     fn class_char(&mut self) -> Result<Escape> {
         match self.rest.next() {
-            None => Err(invalid(self.whole, "a [ without its ]")),
+            None => Err(invalid(self.whole, "a [ has no closing ]")),
             Some('\\') => self.escape(),
             Some(c) => Ok(Escape::Char(c)),
         }

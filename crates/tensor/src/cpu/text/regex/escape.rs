@@ -34,7 +34,7 @@ impl Pattern<'_> {
 
     /// Reads the text after a backslash, for the escapes that are also allowed inside brackets.
     pub fn escape(&mut self) -> Result<Escape> {
-        let Some(c) = self.rest.next() else { return Err(invalid(self.whole, "a backslash at the end")) };
+        let Some(c) = self.rest.next() else { return Err(invalid(self.whole, "it ends in a backslash")) };
         let set = |text: &str| Ok(Escape::Set(text.into()));
         match c {
             'd' => set("[0-9]"),
@@ -59,7 +59,7 @@ impl Pattern<'_> {
     }
 
     pub fn unknown(&self, c: char) -> crate::Error {
-        invalid(self.whole, format_args!("unknown escape \\{c}"))
+        invalid(self.whole, format_args!("it has the unknown escape \\{c}"))
     }
 
     /// Reads `\pN`, `\p{Greek}`, `\p{^Greek}` after their first letter.
@@ -72,12 +72,12 @@ impl Pattern<'_> {
                     match self.rest.next() {
                         Some('}') => break,
                         Some(c) if c.is_ascii_alphanumeric() || c == '_' => name.push(c),
-                        _ => return Err(invalid(self.whole, "a property without a name in { }")),
+                        _ => return Err(invalid(self.whole, "a property has no name in { }")),
                     }
                 }
             }
             Some(c) if c.is_ascii_alphabetic() => name.push(c),
-            _ => return Err(invalid(self.whole, "a property without a name")),
+            _ => return Err(invalid(self.whole, "a property has no name")),
         }
         Ok(format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' }))
     }

@@ -58,5 +58,5 @@ fn compile(pattern: &str, translated: &str) -> Result<bytes::Regex> {
 fn invalid(pattern: &str, why: impl std::fmt::Display) -> Error {
     let shown: String = pattern.chars().take(200).collect();
     Error::config(format!("invalid regular expression {shown:?}: {why}"))
-        .help("the syntax is RE2's: no look-around, no back-references")
+        .help("use RE2's syntax, which has no look-around and no back-references")
 }

@@ -115,13 +115,13 @@ fn parse(rewrite: &[u8], n_groups: usize) -> Result<Vec<RewritePiece>> {
                 Some(digit @ b'0'..=b'9') => {
                     let group = usize::from(digit - b'0');
                     if group > n_groups {
-                        return bad(format!("group {group}, but the pattern has {n_groups}"));
+                        return bad(format!("it uses group {group}, but the pattern has {n_groups} groups"));
                     }
                     parts.push(RewritePiece::Text(std::mem::take(&mut text)));
                     parts.push(RewritePiece::Group(group));
                 }
-                Some(other) => return bad(format!("unknown escape \\{}", other.escape_ascii())),
-                None => return bad("a backslash at the end".into()),
+                Some(other) => return bad(format!("it has the unknown escape \\{}", other.escape_ascii())),
+                None => return bad("it ends in a backslash".into()),
             },
             _ => text.push(byte),
         }

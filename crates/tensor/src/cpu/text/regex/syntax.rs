@@ -38,7 +38,7 @@ pub(super) fn translate(whole: &str) -> Result<String> {
         }
         if is_repetition {
             if was_repetition {
-                return Err(invalid(whole, "a repetition of a repetition"));
+                return Err(invalid(whole, "a repetition is repeated"));
             }
             if pattern.take('?') {
                 out.push('?');
@@ -82,8 +82,9 @@ impl Pattern<'_> {
     /// Translates the text after `(?`: a name, or flags for the rest of the group or for a new
     /// group.
     fn group(&mut self, out: &mut String) -> Result<()> {
-        let unknown =
-            |pattern: &Self| invalid(pattern.whole, "an unknown group (?, expected (?:, (?P<name> or flags of imsU");
+        let unknown = |pattern: &Self| {
+            invalid(pattern.whole, "it has an unknown group (?; expected (?:, (?P<name> or flags of imsU")
+        };
         out.push_str("(?");
         if self.take('P') {
             if !self.take('<') {
@@ -94,7 +95,12 @@ impl Pattern<'_> {
                 match self.rest.next() {
                     Some('>') => break,
                     Some(c) if c.is_ascii_alphanumeric() || c == '_' => out.push(c),
-                    _ => return Err(invalid(self.whole, "a group's name is not of letters, digits and _")),
+                    _ => {
+                        return Err(invalid(
+                            self.whole,
+                            "the name of a group has other characters than letters, digits and _",
+                        ));
+                    }
                 }
             }
             out.push('>');
