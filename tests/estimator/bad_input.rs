@@ -52,7 +52,7 @@ fn metrics_that_are_none() {
     // The last batch is shorter than the first.
     let text = error(|x| Metric::new([x.clone()], |sums| sums[0].sum()));
     assert!(
-        text.contains("sums of the shapes [[2]], the first one had [[4]]") && text.contains("in metric `odd`"),
+        text.contains("have the shapes [[2]]; those of the first batch had [[4]]") && text.contains("in metric `odd`"),
         "{text}"
     );
 }
