@@ -153,7 +153,7 @@ impl Summaries {
             return self;
         }
         let error = match fits {
-            Err(expected) => Error::shape(format!("{}; expected {expected}", tensor.describe())),
+            Err(expected) => Error::shape(format!("the tensor is {}; expected {expected}", tensor.describe())),
             Ok(()) if !tensor.graph().same(&self.graph) => {
                 Error::config(format!("{} belongs to another graph", tensor.describe()))
             }

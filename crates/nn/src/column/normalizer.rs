@@ -21,12 +21,15 @@ impl Normalizer {
         match self {
             Normalizer::ZScore { mean, stddev } if !(mean.is_finite() && stddev.is_finite() && *stddev > 0.0) => {
                 Err(Error::config(format!(
-                    "the z-score has the mean {mean} and the deviation {stddev}; expected finite numbers and a deviation above 0"
+                    "the z-score has the mean {mean} and the deviation {stddev}; expected finite numbers and a \
+                     deviation above 0"
                 ))
                 .help("leave out a column whose numbers are all the same"))
             }
             Normalizer::MinMax { low, high } if !(low.is_finite() && high.is_finite() && low < high) => {
-                Err(Error::config(format!("the range goes from {low} to {high}; expected two finite numbers, the smaller one first")))
+                Err(Error::config(format!(
+                    "the range goes from {low} to {high}; expected finite numbers, the smaller one first"
+                )))
             }
             _ => Ok(()),
         }

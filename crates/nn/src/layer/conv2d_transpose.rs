@@ -78,7 +78,7 @@ impl Conv2dTranspose {
             (None, Padding::Valid) => n.checked_mul(stride).and_then(|n| n.checked_add(span.saturating_sub(stride))),
             (Some(extra), _) if extra >= stride => {
                 let text = format!(
-                    "the output padding is {extra} and the stride is {stride}; expected an output padding below the stride"
+                    "the output padding is {extra} and the stride is {stride}; expected a padding below the stride"
                 );
                 return Err(Error::config(text));
             }
@@ -92,7 +92,8 @@ impl Conv2dTranspose {
         match self.window.padding.place(length, taps, stride, dilation) {
             Some((back, ..)) if back == n => Ok(length),
             _ => Err(Error::config(format!(
-                "with an output padding of {}, axis {axis} of {} becomes {length} long, which a convolution does not turn back to {n}",
+                "with an output padding of {}, axis {axis} of {} becomes {length}, which no convolution turns back \
+                 to {n}",
                 extra.unwrap_or(0),
                 x.describe()
             ))

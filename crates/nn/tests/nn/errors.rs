@@ -188,11 +188,11 @@ fn convolutions_say_what_they_got() {
         (|g| Conv2dTranspose::new(2, 3).apply(&list(g)), &["layer `conv2d_transpose` got `list`"]),
         (
             |g| Conv2dTranspose::new(2, 3).strides(2).output_padding(2).apply(&images(g)),
-            &["the output padding is 2 and the stride is 2; expected an output padding below"],
+            &["the output padding is 2 and the stride is 2; expected a padding below"],
         ),
         (
             |g| Conv2dTranspose::new(2, 4).strides(2).same().output_padding(0).apply(&images(g)),
-            &["an output padding of 0, axis 1 of `images`", "becomes 6 long", "turn back to 4", "help:"],
+            &["an output padding of 0, axis 1 of `images`", "becomes 6", "turns back to 4", "help:"],
         ),
         (|g| Conv2dTranspose::new(2, 2).apply(&wide(g)), &["the height or width of `wide`", "is not known", "help:"]),
         (|g| Conv2dTranspose::new(2, 2).strides(usize::MAX).apply(&images(g)), &["too large"]),

@@ -189,7 +189,8 @@ impl Rnn {
             Initializer::Constant(value) => value as f32,
             initializer => {
                 return Err(Error::config(format!(
-                    "the bias initializer is {initializer:?}, but the forget gate's bias starts at 1; expected Zeros, Ones or Constant"
+                    "the bias initializer is {initializer:?}, but the forget gate's bias starts at 1; expected a \
+                     constant"
                 ))
                 .help("call .unit_forget_bias(false)"));
             }
