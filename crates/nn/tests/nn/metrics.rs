@@ -138,7 +138,7 @@ fn the_contract_finds_what_is_broken() {
         (|_, p, _| Metric::new([p.mean(), p.graph().constant(1.0f32)], |sums| &sums[0] / &sums[1]), "rows in parts"),
         (|_, p, _| mean(p, None), "rows of weights 0, 1 and 2"),
         (|_, p, w| Metric::new(mean(p, w).sums().to_vec(), |sums| &sums[0] / &sums[1]), "a batch without rows"),
-        (|_, p, _| Metric::new([p.min().log()], |sums| sums[0].clone()), "the value [-inf]"),
+        (|_, p, _| Metric::new([p.min().log()], |sums| sums[0].clone()), "the value is [-inf]"),
     ];
     for (make, text) in broken {
         let error = check_metric("broken", &make, &labels, &sixteenths(&[4])).unwrap_err().to_string();
