@@ -222,7 +222,7 @@ impl EarlyStopping {
     pub fn restore(&mut self, state: &[u8]) -> Result<()> {
         let state = parse(state).ok_or_else(|| {
             Error::data(format!("the state of early stopping on `{}` cannot be read", self.metric))
-                .help("it is in the checkpoint; an older version may have written it")
+                .help("the state is in the checkpoint: resume with the version of Estimand that wrote it")
         })?;
         if state.metric != self.metric || state.direction != self.direction.text() {
             warn!(

@@ -130,7 +130,7 @@ fn without_state(folder: &Path, missing: MissingState) -> Result<Option<PathBuf>
             format!("the list of checkpoints is missing, but the folder has {} of them, up to {last}", found.len()),
         )
         .help(
-            "put the file back; or set RunConfig::missing_state(MissingState::UseNewest) to go on from the newest \
+            "put the file back; or set RunConfig::missing_state(MissingState::UseNewest) to continue from the newest \
              checkpoint, or MissingState::StartOver to begin at step 0",
         )),
     }

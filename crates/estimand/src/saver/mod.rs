@@ -203,7 +203,7 @@ impl Saver {
     pub(crate) fn failed(&self, step: u64, error: Error) -> Error {
         let error = match checkpoint::latest_checkpoint(&self.folder).ok().flatten() {
             Some(prefix) => error.help(format!(
-                "the last whole checkpoint is {}; once the disk can be written, run the program again to go on from it",
+                "the last whole checkpoint is {}; when the disk can be written, run the program again to resume from it",
                 prefix.display()
             )),
             None => error.help("there is no checkpoint before it; once the disk can be written, run the program again"),
