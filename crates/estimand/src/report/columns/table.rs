@@ -148,11 +148,13 @@ impl Table {
                 features.iter().map(|(role, name, _)| (*role, name.to_string())).collect()
             });
             if !known.iter().map(|(role, name)| (*role, name.as_str())).eq(features.iter().map(|f| (f.0, f.1))) {
-                let found: Vec<&str> = features.iter().map(|(_, name, _)| *name).collect();
-                let known: Vec<&str> = known.iter().map(|(_, name)| name.as_str()).collect();
-                let row = table.n_rows + 1;
+                let found: Vec<String> = features.iter().map(|(role, name, _)| format!("{role} `{name}`")).collect();
+                let known: Vec<String> = known.iter().map(|(role, name)| format!("{role} `{name}`")).collect();
                 return Err(Error::data(format!(
-                    "from row {row} on the columns are {found:?}; before, they were {known:?}"
+                    "from row {} on the columns are {}; before, they were {}",
+                    table.n_rows + 1,
+                    found.join(", "),
+                    known.join(", ")
                 )));
             }
             let n = item.batch.n_rows().min(max_rows - table.n_rows);
