@@ -263,7 +263,7 @@ def optimizers():
         at = lambda part: os.path.join(FOLDER, name, part)
         tensorflow(name, at("tf"), 30, GAPS, save_steps=10)
         turns = copy_of(at("tf"), 10, at("turns"))
-        assert "begin anew" not in ours(name, turns, 20, GAPS_PATH)
+        assert "start from their initial values" not in ours(name, turns, 20, GAPS_PATH)
         tensorflow(name, turns, 30, GAPS)
         # Those that divide by the size of gradients blow up how they are rounded where they are nearly zero.
         limit = 1e-4 if key in ("Adam", "amsgrad", "Adamax", "Nadam", "centered", "RMSProp") else 1e-5
@@ -291,11 +291,11 @@ def shared_embeddings():
     assert (first[table] == values(at("tf"), 30)[table]).all() and (first[table] != trained[table]).any()
     # Ours trains them: as TensorFlow does where its head is told to.
     said = ours("shared", copy_of(at("tf"), 0, at("ours")), 30, GAPS_PATH)
-    assert slot in said and "begin anew" in said, said
+    assert slot in said and "start from their initial values" in said, said
     a = largest_difference(trained, values(at("ours"), 30), 1e-5, "shared")
     # Ours does not where the columns are told not to.
     frozen = copy_of(at("tf"), 10, at("frozen"))
-    assert "begin anew" not in ours("shared_frozen", frozen, 20, GAPS_PATH)
+    assert "start from their initial values" not in ours("shared_frozen", frozen, 20, GAPS_PATH)
     tensorflow("shared", frozen, 30, GAPS)
     b = largest_difference(values(at("tf"), 30), values(frozen, 30), 1e-5, "shared_frozen")
     # In turns.

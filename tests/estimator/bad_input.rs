@@ -13,20 +13,18 @@ fn train_error(model: impl Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Se
 #[test]
 fn a_spec_without_what_its_mode_needs() {
     let zero = |cx: &ModelFnContext<'_>| cx.graph().constant(0.0f32);
-    assert!(
-        train_error(|cx| Ok(EstimatorSpec::new(cx))).contains("neither an optimizer nor a train op, in mode train")
-    );
+    assert!(train_error(|cx| Ok(EstimatorSpec::new(cx))).contains("neither an optimizer nor a train op in mode train"));
     let text = train_error(|cx| Ok(EstimatorSpec::new(cx).optimizer(Optimizer::new(Sgd::default(), 0.1))));
-    assert!(text.contains("no loss, in mode train"), "{text}");
+    assert!(text.contains("the model has no loss in mode train"), "{text}");
     let text = train_error(|cx| Ok(linear(cx)?.loss(&cx.feature("x"))));
     assert!(text.contains("the loss is") && text.contains("expected one number"), "{text}");
     let text = train_error(move |cx| Ok(linear(cx)?.train_op(&zero(cx))));
-    assert!(text.contains("a train op and an optimizer"), "{text}");
+    assert!(text.contains("both a train op and an optimizer"), "{text}");
     let text = train_error(|cx| {
         let mae = estimand::nn::metric::mean(&cx.feature("x"), None);
         Ok(linear(cx)?.metric("loss", mae))
     });
-    assert!(text.contains("a metric named `loss`"), "{text}");
+    assert!(text.contains("a metric is named `loss`"), "{text}");
     let text = train_error(|cx| Ok(linear(cx)?.prediction("alien", &Graph::new().constant(1.0f32))));
     assert!(text.contains("`alien` belongs to another graph"), "{text}");
 
@@ -34,10 +32,8 @@ fn a_spec_without_what_its_mode_needs() {
     let silent = |cx: &ModelFnContext<'_>| Ok(EstimatorSpec::new(cx));
     let estimator = Estimator::new(silent).model_dir(folder.path()).build().unwrap();
     let data = line(8).batch(4);
-    assert!(estimator.evaluate(&data).unwrap_err().to_string().contains("no loss, in mode eval"));
-    assert!(
-        estimator.predict(&data).next().unwrap().unwrap_err().to_string().contains("no predictions, in mode infer")
-    );
+    assert!(estimator.evaluate(&data).unwrap_err().to_string().contains("no loss in mode eval"));
+    assert!(estimator.predict(&data).next().unwrap().unwrap_err().to_string().contains("no predictions in mode infer"));
 }
 
 #[test]
@@ -52,7 +48,7 @@ fn metrics_that_are_none() {
     // The last batch is shorter than the first.
     let text = error(|x| Metric::new([x.clone()], |sums| sums[0].sum()));
     assert!(
-        text.contains("sums of the shapes [[2]], the first one had [[4]]") && text.contains("in metric `odd`"),
+        text.contains("have the shapes [[2]]; those of the first batch had [[4]]") && text.contains("in metric `odd`"),
         "{text}"
     );
 }
@@ -99,7 +95,8 @@ fn a_layer_of_one_mode_must_not_shift_the_names_of_others() -> Result<()> {
     let data = line(8).batch(4);
     estimator.train(&data)?;
     let text = estimator.evaluate(&data).unwrap_err().to_string();
-    for part in ["variable `dense/kernel` is made at", "in mode train and at", "in mode eval", "give it or them a name"]
+    for part in
+        ["variable `dense/kernel` is made at", "in mode train and at", "in mode eval", "give a name to each layer"]
     {
         assert!(text.contains(part), "{part:?} in {text}");
     }
@@ -111,7 +108,7 @@ fn folders_and_paths() {
     let folder = Folder::new();
     let config = RunConfig::new().model_dir(folder.path());
     let error = Estimator::new(linear).config(config).model_dir("elsewhere").build().unwrap_err().to_string();
-    assert!(error.contains("elsewhere") && error.contains("name it once"), "{error}");
+    assert!(error.contains("elsewhere") && error.contains("set model_dir in one place"), "{error}");
     let model = Estimator::new(linear).model_dir(folder.path()).build().unwrap();
     let data = line(8).batch(4);
     let missing = folder.path().join("model.ckpt-77");

@@ -37,13 +37,13 @@ fn steps_are_counted_over_calls() -> Result<()> {
 
     for (spec, text) in [
         (TrainSpec::new(&data).steps(1).max_steps(1), "both steps and max_steps"),
-        (TrainSpec::new(&data).steps(0), "0 steps"),
-        (TrainSpec::new(&data).max_steps(0), "max_steps of 0"),
+        (TrainSpec::new(&data).steps(0), "steps is 0"),
+        (TrainSpec::new(&data).max_steps(0), "max_steps is 0"),
     ] {
         let error = model.train(spec).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
-    assert!(model.evaluate(EvalSpec::new(&data).steps(0)).unwrap_err().to_string().contains("0 batches"));
+    assert!(model.evaluate(EvalSpec::new(&data).steps(0)).unwrap_err().to_string().contains("0 steps"));
     Ok(())
 }
 
@@ -132,7 +132,7 @@ fn no_checkpoints_if_none_are_wanted() -> Result<()> {
         struct Silent;
         impl CheckpointListener for Silent {}
         let error = model.train(TrainSpec::new(line(10).batch(4)).listener(Silent)).unwrap_err().to_string();
-        assert!(error.contains("listeners of checkpoints"), "{error}");
+        assert!(error.contains("checkpoint listeners"), "{error}");
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ fn a_state_file_that_names_missing_files_is_an_error() -> Result<()> {
     }
     for error in [model.train(&data).unwrap_err(), model.evaluate(&data).unwrap_err()] {
         let text = error.to_string();
-        assert!(text.contains("model.ckpt-3") && text.contains("begin anew"), "{text}");
+        assert!(text.contains("model.ckpt-3") && text.contains("to start over"), "{text}");
     }
     Ok(())
 }

@@ -449,7 +449,8 @@ fn a_folder_of_version_0_1_0_loads_with_one_warning() -> Result<()> {
     result?;
     let warnings: Vec<_> = lines.iter().filter(|line| line.starts_with("WARN")).collect();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    for part in ["has no manifest, as those of version 0.1.0", "cannot be checked", "vocabulary of column `job`"] {
+    for part in ["has no manifest, as checkpoints of version 0.1.0", "cannot be checked", "vocabulary of column `job`"]
+    {
         assert!(warnings[0].contains(part), "{}", warnings[0]);
     }
     all_load(&model(), &data);

@@ -61,9 +61,9 @@ fn mistakes_are_told_with_their_place() {
     let text = error(words(4).map_graph(|row| [("z", row.dense("w"))]));
     assert!(text.contains("`w`") && text.contains("in map_graph"), "{text}");
     let text = error(words(4).map_graph(|row| [("z", Dense::new(3).apply(&row.dense("x").reshape([-1, 1])))]));
-    assert!(text.contains("a variable, `dense/kernel`") && text.contains("model function"), "{text}");
+    assert!(text.contains("the variable `dense/kernel`") && text.contains("model function"), "{text}");
     let text = error(words(4).map_graph(|row| [("z", row.dense("x")), ("z", row.dense("x"))]));
-    assert!(text.contains("`z` is made twice"), "{text}");
+    assert!(text.contains("makes the feature `z` twice"), "{text}");
     let text = error(words(4).map_graph(|row| [("z", row.dense("x").sum())]));
     assert!(text.contains("`z`") && text.contains("rows"), "{text}");
 }

@@ -349,19 +349,19 @@ fn refused(model: Result<Estimator>, parts: &[&str]) {
 fn mistakes_are_told_when_an_estimator_is_built() {
     let x = || Columns::from([numeric_column("x").into()]);
     let none = Columns::default;
-    refused(LinearClassifier::new(none()).build(), &["a linear model of no feature columns"]);
-    refused(DnnClassifier::new([3], none()).build(), &["a deep network of no feature columns"]);
-    refused(DnnClassifier::new([3, 0], x()).build(), &["hidden_units [3, 0]", "layer 1"]);
-    refused(DnnRegressor::new([3], x()).dropout(1.0).build(), &["a dropout of 1"]);
+    refused(LinearClassifier::new(none()).build(), &["a linear model was given no feature columns"]);
+    refused(DnnClassifier::new([3], none()).build(), &["a deep network was given no feature columns"]);
+    refused(DnnClassifier::new([3, 0], x()).build(), &["hidden_units is [3, 0]", "layer 1"]);
+    refused(DnnRegressor::new([3], x()).dropout(1.0).build(), &["the dropout rate is 1"]);
     refused(DnnClassifier::new([3], x()).optimizer("Adamm").build(), &["no optimizer `Adamm`", "did you mean `Adam`?"]);
     refused(BaselineClassifier::new().optimizer("sgd").build(), &["no optimizer `sgd`", "there are SGD, Adagrad"]);
     refused(DnnClassifier::new([3], x()).n_classes(1).build(), &["1"]);
     let both = DnnLinearCombinedClassifier::new;
     refused(both().build(), &["no feature columns", "linear_feature_columns, dnn_feature_columns, or both"]);
-    refused(both().dnn_feature_columns(x()).build(), &["dnn_feature_columns without dnn_hidden_units"]);
+    refused(both().dnn_feature_columns(x()).build(), &["dnn_feature_columns is set, but dnn_hidden_units is not"]);
     refused(
         both().linear_feature_columns(x()).dnn_hidden_units([3]).build(),
-        &["dnn_hidden_units without dnn_feature_columns"],
+        &["dnn_hidden_units is set, but dnn_feature_columns is not"],
     );
     let unsorted = bucketized_column(&numeric_column("x"), [2.0, 1.0]);
     refused(LinearClassifier::new([unsorted.into()]).build(), &["premade.rs"]);

@@ -292,25 +292,25 @@ fn mistakes_are_told_before_the_first_step() {
     let spec = || EvalSpec::new(rows());
     let empty = || line(10).take(0).batch(4);
     for (specs, text) in [
-        (vec![], "without anything to evaluate on"),
+        (vec![], "was given nothing to evaluate on"),
         (vec![spec(), spec()], "two evaluations without a name"),
         (vec![spec().name("a"), spec().name("a")], "two evaluations named `a`"),
-        (vec![spec().name("a/b")], "a name without slashes"),
-        (vec![spec().steps(0)], "0 batches"),
-        (vec![spec().checkpoint("x")], "call evaluate for one checkpoint"),
-        (vec![spec().every(Every::Never)], "never made"),
-        (vec![spec().every(Every::Secs(f64::NAN))], "every NaN seconds"),
-        (vec![spec().every(Every::Steps(1)).throttle_secs(1.0)], "give one of the two"),
+        (vec![spec().name("a/b")], "has no slashes"),
+        (vec![spec().steps(0)], "the evaluation has 0 steps"),
+        (vec![spec().checkpoint("x")], "call evaluate to evaluate one checkpoint"),
+        (vec![spec().every(Every::Never)], "would never run"),
+        (vec![spec().every(Every::Secs(f64::NAN))], "a period of NaN seconds"),
+        (vec![spec().every(Every::Steps(1)).throttle_secs(1.0)], "remove one of the two"),
         (vec![spec().throttle_secs(-1.0)], "throttle_secs is -1"),
         (vec![spec().start_delay_secs(f64::INFINITY)], "start_delay_secs is inf"),
         (vec![EvalSpec::new(empty()).name("none")], "in evaluation `none`"),
         (vec![EvalSpec::new(empty())], "nothing to evaluate"),
         (vec![spec().highest_is_best("mea")], "did you mean `mae`?"),
         (vec![spec().early_stopping(EarlyStopping::lower_is_better("los"))], "did you mean `loss`?"),
-        (vec![spec().early_stopping(EarlyStopping::lower_is_better("loss").patience(0))], "a patience of 0"),
+        (vec![spec().early_stopping(EarlyStopping::lower_is_better("loss").patience(0))], "the patience is 0"),
         (
             vec![spec().name("a").exporter(Recording::default()), spec().name("b").exporter(Recording::default())],
-            "a name that no other has",
+            "that no other has",
         ),
     ] {
         let error = model.train_and_evaluate(TrainSpec::new(endless()).steps(1), specs).unwrap_err().to_string();
@@ -460,7 +460,7 @@ fn in_memory_at_the_beginning_every_n_steps_and_at_the_end() -> Result<()> {
         (InMemoryEvaluatorHook::new(&model, spec()).every_n_iter(0), "every_n_iter is 0"),
         (InMemoryEvaluatorHook::new(&model, spec().every(Every::Steps(3))), "every_n_iter"),
         (InMemoryEvaluatorHook::new(&model, spec().exporter(Recording::default())), "train_and_evaluate"),
-        (InMemoryEvaluatorHook::new(&model, spec().steps(0)), "0 batches"),
+        (InMemoryEvaluatorHook::new(&model, spec().steps(0)), "the evaluation has 0 steps"),
     ] {
         let error = model.train(TrainSpec::new(endless()).steps(1).hook(hook)).unwrap_err().to_string();
         assert!(error.contains(text) && error.contains("hook `in_memory_evaluator`"), "{error}");

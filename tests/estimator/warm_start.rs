@@ -343,7 +343,7 @@ fn mistakes() -> Result<()> {
     let short = folder.path().join("short.txt");
     std::fs::write(&short, "a\nb\n").unwrap();
     let cases: Vec<(WarmStartSettings, &[&str])> = vec![
-        (WarmStartSettings::new(""), &["an empty path for a warm start"]),
+        (WarmStartSettings::new(""), &["the path of the warm start is empty"]),
         (WarmStartSettings::new(folder.path().join("gone")), &["gone.index"]),
         (WarmStartSettings::new(folder.path()), &["there is no checkpoint in"]),
         (plain(), &["f32[3, 1] in the checkpoint and f32[4, 1] in the model", "vocab_info"]),
@@ -356,7 +356,7 @@ fn mistakes() -> Result<()> {
             plain().only_vocab_vars().vocab_info("job/weights", info()),
             &["vocab_info is given for `job/weights`", WEIGHTS],
         ),
-        (plain().vars(".*bias").vocab_info(WEIGHTS, info()), &["no variable of the warm start", "there are", BIAS]),
+        (plain().vars(".*bias").vocab_info(WEIGHTS, info()), &["not a variable of the warm start", "there are", BIAS]),
         (
             plain().vars(".*bias").prev_var_name("linear/bias_weights", "b"),
             &["prev_var_name", "linear/bias_weights", BIAS],
@@ -365,24 +365,24 @@ fn mistakes() -> Result<()> {
             plain().vars(".*bias").prev_var_name(BIAS, "linear/bias"),
             &["no variable `linear/bias`", "in checkpoint", BIAS],
         ),
-        (plain().vocab_info(WEIGHTS, info().axis(2)), &["a vocabulary along axis 2", WEIGHTS, "axis 1"]),
-        (plain().vocab_info(WEIGHTS, info().axis(1)), &["for the 1 of axis 1"]),
+        (plain().vocab_info(WEIGHTS, info().axis(2)), &["the vocabulary is along axis 2", WEIGHTS, "axis 1"]),
+        (plain().vocab_info(WEIGHTS, info().axis(1)), &["axis 1 has the size 1"]),
         (
             plain().vocab_info(WEIGHTS, info().n_oov_buckets(2)),
-            &["5 terms and buckets for the 4 of axis 0", "n_oov_buckets"],
+            &["5 terms and buckets, but axis 0 has the size 4", "n_oov_buckets"],
         ),
         (
             plain().vocab_info(WEIGHTS, info().new_vocab_size(4)),
-            &["4 terms from a list of 3", "new vocabulary", WEIGHTS],
+            &["the vocabulary size is 4, but the list has 3 terms", "new vocabulary", WEIGHTS],
         ),
-        (plain().vocab_info(WEIGHTS, info().old_vocab_size(0)), &["0 terms", "old vocabulary"]),
+        (plain().vocab_info(WEIGHTS, info().old_vocab_size(0)), &["the vocabulary size is 0", "old vocabulary"]),
         (
             plain().vocab_info(WEIGHTS, VocabInfo::new(["c", "d", "a"], &short).n_oov_buckets(1).old_vocab_size(3)),
             &["short.txt", "old vocabulary"],
         ),
         (
             plain().vocab_info(WEIGHTS, VocabInfo::new(["c", "d", "a"], ["x", "y", "z", "d"]).n_oov_buckets(1)),
-            &["term 3 of the old vocabulary is after the 3 of axis 0", "old_vocab_size"],
+            &["term 3 of the old vocabulary is outside axis 0, which has the size 3", "old_vocab_size"],
         ),
         (
             plain()
@@ -409,6 +409,6 @@ fn mistakes() -> Result<()> {
     let job = categorical_column_with_vocabulary_list("job", ["c", "b", "a"]);
     let model = LinearClassifier::new([job.into()]).warm_start_from(plain().optimizer_slots(true));
     let text = model.model_dir(folder.path().join("slots")).build()?.train(job_rows()).unwrap_err().to_string();
-    assert!(text.contains("training/Ftrl") && text.contains("without optimizer_slots they begin anew"), "{text}");
+    assert!(text.contains("training/Ftrl") && text.contains("leave out optimizer_slots"), "{text}");
     Ok(())
 }

@@ -246,7 +246,7 @@ fn names_that_cannot_be() {
     let folder = Folder::new("names");
     let mut writer = BundleWriter::create(folder.prefix()).unwrap();
     writer.add("twice", &Array::from(1i32)).unwrap();
-    for (name, reason) in [("twice", "already there"), ("", "must not be empty"), ("\0x", "zero byte")] {
+    for (name, reason) in [("twice", "already added"), ("", "must not be empty"), ("\0x", "zero byte")] {
         let error = writer.add(name, &Array::from(2i32)).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
@@ -379,11 +379,11 @@ fn damaged_data_names_the_variable() {
     }
     let bundle = BundleReader::open(folder.with_files(&index, &data[..100])).unwrap();
     let error = bundle.read("words").unwrap_err().to_string();
-    assert!(error.contains("are not in the 100 bytes of the data file"), "{error}");
+    assert!(error.contains("lie outside the 100 bytes of the data file"), "{error}");
     fs::remove_file(folder.0.join("model.ckpt-7.data-00000-of-00001")).unwrap();
     assert!(BundleReader::open(folder.prefix()).is_err());
     let error = BundleReader::open(&folder.0).map(drop).unwrap_err().to_string();
-    assert!(error.contains("named by its prefix"), "{error}");
+    assert!(error.contains("name a checkpoint by its prefix"), "{error}");
 }
 
 /// Indexes that are whole but lie.
@@ -405,16 +405,16 @@ fn hostile_entries() {
     };
     let float = |dims: &[i64], size| entry(DataType::Float, dims, size);
     for (entry, reason) in [
-        (float(&[2], 4), "4 bytes for f32 [2]"),
+        (float(&[2], 4), "4 bytes, which do not fit f32 [2]"),
         (float(&[1 << 40, 1 << 40], 8), "does not fit into the address space"),
-        (float(&[1 << 50], 1 << 52), "are not in the 8 bytes"),
+        (float(&[1 << 50], 1 << 52), "lie outside the 8 bytes"),
         (float(&[-1], 8), "negative size"),
         (float(&[2], 8), "checksum is wrong"),
         (float(&[1; 9], 4), "at most 8"),
-        (BundleEntryProto { offset: i64::MAX, ..float(&[2], 8) }, "are not in the 8 bytes"),
-        (BundleEntryProto { offset: -8, ..float(&[2], 8) }, "are not in the 8 bytes"),
-        (BundleEntryProto { shard_id: 1, ..float(&[2], 8) }, "data file 1, there are 1"),
-        (BundleEntryProto { shard_id: -1, ..float(&[2], 8) }, "data file -1, there are 1"),
+        (BundleEntryProto { offset: i64::MAX, ..float(&[2], 8) }, "lie outside the 8 bytes"),
+        (BundleEntryProto { offset: -8, ..float(&[2], 8) }, "lie outside the 8 bytes"),
+        (BundleEntryProto { shard_id: 1, ..float(&[2], 8) }, "data file 1, but there are only 1"),
+        (BundleEntryProto { shard_id: -1, ..float(&[2], 8) }, "data file -1, but there are only 1"),
         (BundleEntryProto { dtype: 77, ..float(&[2], 8) }, "element type 77"),
         (entry(DataType::String, &[1 << 50], 8), "strings are cut off"),
         (entry(DataType::String, &[1], 8), "checksum of its strings' lengths"),

@@ -108,7 +108,8 @@ impl Session {
     fn compiled(&mut self, fetches: &[&Tensor]) -> Result<Arc<Compiled>> {
         self.graph.check()?;
         if let Some(stranger) = fetches.iter().find(|f| !f.graph().same(&self.graph)) {
-            return Err(Error::config(format!("fetch {} belongs to another graph", stranger.describe())));
+            return Err(Error::config(format!("fetch {} belongs to another graph", stranger.describe()))
+                .help("fetch tensors of the graph that the session was made from"));
         }
         let wanted = || fetches.iter().map(|f| f.value());
         if let Some((_, compiled)) = self.compiled.iter().find(|(key, _)| key.iter().copied().eq(wanted())) {
@@ -130,13 +131,15 @@ impl Session {
             look(1);
             self.fed.entry(tensor.value().node).or_insert(i);
             if !tensor.graph().same(&self.graph) {
-                return Err(Error::config(format!("feed {} belongs to another graph", tensor.describe())));
+                return Err(Error::config(format!("feed {} belongs to another graph", tensor.describe()))
+                    .help("feed placeholders of the graph that the session was made from"));
             }
             if !matches!(
                 program.body().nodes().get(tensor.value().node.0 as usize),
                 Some(Node { op: Op::Placeholder(_), .. })
             ) {
-                return Err(Error::config(format!("{} is fed, but it is not a placeholder", tensor.describe())));
+                return Err(Error::config(format!("{} is fed, but it is not a placeholder", tensor.describe()))
+                    .help("make a placeholder for it with graph.placeholder(..)"));
             }
         }
         for &id in program.placeholders() {

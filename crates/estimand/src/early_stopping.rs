@@ -124,14 +124,16 @@ impl EarlyStopping {
     pub fn check(&self) -> Result<()> {
         let refused = |message: String| Err(Error::config(format!("early stopping on `{}`: {message}", self.metric)));
         match self.patience {
-            _ if self.metric.is_empty() => Err(Error::config("early stopping on a metric without a name")),
+            _ if self.metric.is_empty() => Err(Error::config("the metric of early stopping has an empty name")),
             Patience::Evaluations(0) | Patience::Steps(0) => {
-                refused("a patience of 0; expected at least 1".to_string())
+                refused("the patience is 0; expected at least 1".to_string())
             }
             _ if !(self.min_delta >= 0.0 && self.min_delta.is_finite()) => {
                 refused(format!("min_delta is {}; expected a number from 0", self.min_delta))
             }
-            _ if self.baseline.is_some_and(f64::is_nan) => refused("the baseline is NaN".to_string()),
+            _ if self.baseline.is_some_and(f64::is_nan) => {
+                refused("the baseline is NaN; expected a number".to_string())
+            }
             _ => Ok(()),
         }
     }
@@ -220,11 +222,12 @@ impl EarlyStopping {
     pub fn restore(&mut self, state: &[u8]) -> Result<()> {
         let state = parse(state).ok_or_else(|| {
             Error::data(format!("the state of early stopping on `{}` cannot be read", self.metric))
-                .help("it is in the checkpoint; an older version may have written it")
+                .help("the state is in the checkpoint: resume with the version of Estimand that wrote it")
         })?;
         if state.metric != self.metric || state.direction != self.direction.text() {
             warn!(
-                "Early stopping looks at `{}`, {} is better; the checkpoint's looked at `{}`, {}. It restarts",
+                "Early stopping now watches `{}` ({} is better); that of the checkpoint watched `{}` ({} is better). \
+                 It restarts",
                 self.metric,
                 self.direction.text(),
                 state.metric,
@@ -425,12 +428,12 @@ mod tests {
     fn settings_that_make_no_sense() {
         let auc = || EarlyStopping::higher_is_better("auc");
         for (stopping, text) in [
-            (auc().patience(0), "a patience of 0"),
-            (auc().patience_steps(0), "a patience of 0"),
+            (auc().patience(0), "the patience is 0"),
+            (auc().patience_steps(0), "the patience is 0"),
             (auc().min_delta(-0.5), "min_delta is -0.5"),
             (auc().min_delta(f64::NAN), "min_delta is NaN"),
             (auc().baseline(f64::NAN), "the baseline is NaN"),
-            (EarlyStopping::higher_is_better(""), "without a name"),
+            (EarlyStopping::higher_is_better(""), "has an empty name"),
         ] {
             let error = stopping.check().unwrap_err().to_string();
             assert!(error.contains(text), "{error}");

@@ -186,7 +186,11 @@ impl EstimatorSpec {
     pub(crate) fn checked(mut self, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
         cx.graph().check()?;
         if self.mode != cx.mode() {
-            return Err(Error::config(format!("a spec for {} where one for {} was asked for", self.mode, cx.mode())));
+            return Err(Error::config(format!(
+                "the model function returned a spec for mode {}; expected one for mode {}",
+                self.mode,
+                cx.mode()
+            )));
         }
         if self.mode == Mode::Train {
             self.make_train_op(cx)?;
@@ -205,8 +209,8 @@ impl EstimatorSpec {
         }
         for name in self.metrics.keys() {
             if name == "loss" || name == "global_step" {
-                return Err(Error::config(format!("a metric named `{name}`"))
-                    .help("the estimator reports loss and global_step itself; take another name"));
+                return Err(Error::config(format!("a metric is named `{name}`, which is reserved"))
+                    .help("choose another name: the estimator reports loss and global_step itself"));
             }
         }
         self.check_graph(cx)?;
@@ -220,7 +224,8 @@ impl EstimatorSpec {
     fn make_train_op(&mut self, cx: &ModelFnContext<'_>) -> Result<()> {
         let train_op = match (&self.train_op, &self.optimizer, &self.loss) {
             (Some(_), Some(_), _) => {
-                return Err(Error::config("a model with a train op and an optimizer").help("give it one of the two"));
+                return Err(Error::config("the model has both a train op and an optimizer; expected one of them")
+                    .help("remove one of the two"));
             }
             // A user-written train op need not increment the global step.
             (Some(train_op), None, _) => cx.graph().group(&[train_op, &cx.global_step().assign_add(1.0)]),
@@ -265,8 +270,11 @@ impl EstimatorSpec {
             }
             _ if !self.export_outputs.contains_key(SERVING_DEFAULT) => {
                 let keys: Vec<_> = self.export_outputs.keys().map(String::as_str).collect();
-                return Err(Error::config(format!("export outputs {}, none of them the default", keys.join(", ")))
-                    .help(format!("name one of them `{SERVING_DEFAULT}`")));
+                return Err(Error::config(format!(
+                    "the export outputs are {}, and none of them is the default",
+                    keys.join(", ")
+                ))
+                .help(format!("name one of them `{SERVING_DEFAULT}`")));
             }
             _ => {}
         }
@@ -275,14 +283,19 @@ impl EstimatorSpec {
 }
 
 fn missing(mode: Mode, what: &str, help: &str) -> Error {
-    Error::config(format!("a model with {what}, in mode {mode}")).help(help)
+    Error::config(format!("the model has {what} in mode {mode}")).help(help)
 }
 
 /// Returns the loss as a scalar. A loss of one element may have any shape.
 fn single_number(loss: &Tensor) -> Result<Tensor> {
     loss.graph().check()?;
     if loss.dtype() != DType::F32 {
-        return Err(Error::dtype(Some(DType::F32), loss.dtype(), format!("the loss is {}", loss.describe())));
+        return Err(Error::dtype(
+            Some(DType::F32),
+            loss.dtype(),
+            format!("the loss is {}; expected f32", loss.describe()),
+        )
+        .help("cast it with .cast(DType::F32)"));
     }
     let n: Option<usize> = loss.shape().dims().iter().map(|dim| dim.known()).product();
     match n {

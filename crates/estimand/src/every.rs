@@ -31,8 +31,8 @@ impl Every {
         match self {
             // A duration must also fit the range of the clock.
             Every::Secs(secs) if Duration::try_from_secs_f64(secs).is_err() => {
-                Err(Error::config(format!("{what} is every {secs} seconds, expected a number from 0"))
-                    .help("`Every::Never` switches it off"))
+                Err(Error::config(format!("{what} has a period of {secs} seconds; expected a number from 0"))
+                    .help("use Every::Never to switch it off"))
             }
             _ => Ok(()),
         }
@@ -238,7 +238,7 @@ mod tests {
     fn periods_that_are_none() {
         for secs in [-1.0, f64::NAN, f64::INFINITY] {
             let error = Every::Secs(secs).check("save_checkpoints").unwrap_err().to_string();
-            assert!(error.starts_with("save_checkpoints is every") && error.contains("Every::Never"), "{error}");
+            assert!(error.starts_with("save_checkpoints has a period of") && error.contains("Every::Never"), "{error}");
         }
     }
 }

@@ -88,15 +88,16 @@ impl Placeholders {
         let is_placeholder = matches!(tensor.graph().body().node(node).op, Op::Placeholder(_));
         match self.sources.get(&node) {
             _ if !is_placeholder => refused(
-                format!("`{name}` is to be fed, and is no placeholder"),
+                format!("a hook feeds `{name}`, which is not a placeholder"),
                 "make one with cx.graph().placeholder(..)",
             ),
             Some(Source { kind: InputRole::Hook(_), .. }) => {
                 refused(format!("placeholder `{name}` is fed by two hooks"), "leave it to one of them")
             }
-            Some(_) => {
-                refused(format!("placeholder `{name}` is fed by the input"), "a hook feeds what the input does not")
-            }
+            Some(_) => refused(
+                format!("placeholder `{name}` is fed by the input"),
+                "remove the hook: it can feed only placeholders that the input does not feed",
+            ),
             None => {
                 let number = self.n_of_hooks;
                 self.sources.insert(node, Source { part: Component::Dense, kind: InputRole::Hook(number), name });
@@ -112,9 +113,12 @@ impl Placeholders {
         let source = |id: &NodeId| {
             self.sources.get(id).cloned().ok_or_else(|| {
                 let node = body.node(*id);
-                Error::config(format!("placeholder `{}` is no feature or label of the input", node.name))
-                    .at(node.site)
-                    .help("take features and labels from the context of the model function, or feed it by a FeedFnHook")
+                Error::config(format!(
+                    "placeholder `{}` is not a feature or label of the input, and no hook feeds it",
+                    node.name
+                ))
+                .at(node.site)
+                .help("take features and labels from the context of the model function, or feed it with a FeedFnHook")
             })
         };
         let sources: Vec<Source> = compiled.program().placeholders().iter().map(source).collect::<Result<_>>()?;
@@ -172,11 +176,11 @@ impl Source {
         let feature = match self.kind {
             InputRole::Feature => batch.feature(&self.name)?,
             InputRole::Label => batch.labels().get(self.name.as_str()).ok_or_else(|| {
-                Error::config(format!("there is no label `{}` in a batch; the first one had it", self.name))
+                Error::config(format!("a batch has no label `{}`; the first batch had it", self.name))
             })?,
             InputRole::Weights => {
                 let weights = batch.weights();
-                let gone = || Error::config("a batch without weights; the first one had them");
+                let gone = || Error::config("a batch has no weights; the first batch had them");
                 return as_weights(weights.ok_or_else(gone)?);
             }
             InputRole::Hook(number) => {
@@ -231,7 +235,9 @@ fn as_weights(weights: &Array) -> Result<Array> {
         dtype if dtype.is_number() => {
             Array::from_vec(weights.dims(), weights.to_f64_vec()?.into_iter().map(|w| w as f32).collect())
         }
-        dtype => Err(Error::dtype(Some(DType::F32), dtype, format!("weights of rows are {dtype}; expected numbers"))),
+        dtype => {
+            Err(Error::dtype(Some(DType::F32), dtype, format!("the weights of the rows are {dtype}; expected numbers")))
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn compare<'a>(reader: &BundleReader, body: &'a Body, prefix: &Path) 
     if n > LISTED {
         text += &format!("\n    and {} more", n - LISTED);
     }
-    Err(Error::checkpoint(prefix, format!("the checkpoint is of another model:\n    {text}")).help(
+    Err(Error::checkpoint(prefix, format!("the checkpoint belongs to another model:\n    {text}")).help(
         "resume: run the program that wrote it; restart: choose another model_dir or empty this one; \
          warm-start: a new model_dir with warm_start_from this checkpoint",
     ))

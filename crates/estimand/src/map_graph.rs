@@ -95,7 +95,7 @@ impl Made {
         let (mut outputs, mut fetches): (Vec<Output>, Vec<Value>) = (Vec::new(), Vec::new());
         for (name, made) in build(&inputs) {
             if outputs.iter().any(|output| output.name == name) {
-                return Err(Error::config(format!("`{name}` is made twice")));
+                return Err(Error::config(format!("the graph makes the feature `{name}` twice")));
             }
             let is_ragged = matches!(made, Input::Ragged(_));
             match made {
@@ -106,11 +106,14 @@ impl Made {
         }
         graph.check()?;
         if outputs.is_empty() {
-            return Err(Error::config("the graph makes no feature").help("return at least one"));
+            return Err(Error::config("the graph makes no feature").help("return at least one feature"));
         }
         if let Some((_, variable)) = graph.body().variables().iter().next() {
-            return Err(Error::config(format!("the graph has a variable, `{}`", variable.name))
-                .help("put trained variables into the model function"));
+            return Err(Error::config(format!(
+                "the graph has the variable `{}`; map_graph does not support variables",
+                variable.name
+            ))
+            .help("put trained variables into the model function"));
         }
         let body = Arc::new(graph.body().clone());
         // The input threads already divide the rows among them, so one group needs only one thread.

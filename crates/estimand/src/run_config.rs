@@ -320,11 +320,11 @@ impl RunConfig {
             return Err(Error::config(format!(
                 "keep_checkpoint_every_n_hours is {hours}, expected a positive number of hours"
             ))
-            .help("f64::INFINITY keeps none for ever"));
+            .help("use f64::INFINITY to keep none for ever"));
         }
         if self.log_step_count_steps == Some(0) {
             return Err(Error::config("log_step_count_steps is 0, expected a positive number of steps")
-                .help("log_step_count_steps(None) logs nothing"));
+                .help("use log_step_count_steps(None) to log nothing"));
         }
         if let Some(secs) = self.max_worker_delay_secs
             && !(secs >= 0.0 && secs.is_finite())
@@ -334,7 +334,7 @@ impl RunConfig {
         for (what, n) in [("threads", self.threads), ("input_threads", self.input_threads.unwrap_or(0))] {
             if n > MOST_THREADS {
                 return Err(Error::config(format!("{what} is {n}, expected at most {MOST_THREADS}"))
-                    .help("0 takes one for each core"));
+                    .help("use 0 for one thread for each core"));
             }
         }
         self.train_distribute.check("train_distribute")?;
@@ -453,7 +453,7 @@ mod tests {
         let new = RunConfig::new;
         for (config, expected) in [
             (new().model_dir(""), "model_dir is empty"),
-            (new().save_checkpoints(Every::Secs(-1.0)), "save_checkpoints is every -1 seconds"),
+            (new().save_checkpoints(Every::Secs(-1.0)), "save_checkpoints has a period of -1 seconds"),
             (new().keep_checkpoint_every_n_hours(0.0), "keep_checkpoint_every_n_hours is 0"),
             (new().keep_checkpoint_every_n_hours(f64::NAN), "keep_checkpoint_every_n_hours is NaN"),
             (new().log_step_count_steps(0), "log_step_count_steps is 0"),

@@ -142,7 +142,7 @@ impl TrainSession {
         if let Some((_, name)) = self.saved().find(|(_, name)| !training.state.holds(name)) {
             let known = training.saved().map(|(_, name)| name).collect::<Vec<_>>();
             return Err(Error::missing_variable(name, known)
-                .context("the model has a variable in evaluation that it has not in training"));
+                .context("the model has this variable in evaluation, but not in training"));
         }
         std::mem::swap(&mut self.state, &mut training.state);
         self.step = training.step;
@@ -185,7 +185,7 @@ impl TrainSession {
         let mut reduce = |_: VarId, gradient: estimand_graph::GradientMut<'_>| match gradient {
             estimand_graph::GradientMut::Dense(values) => collective.all_reduce_sum(values),
             estimand_graph::GradientMut::Rows { .. } => {
-                Err(Error::unsupported("gradients of rows among several workers"))
+                Err(Error::unsupported("gradients of single rows cannot be combined among several workers"))
             }
         };
         let alone = collective.n_workers() == 1;
@@ -353,7 +353,7 @@ impl TrainSession {
             }
             let stored = reader.read(&stored_name)?.item::<f32>()?;
             if stored != value {
-                warn!("{name} is {value}; the checkpoint was trained with {stored}. The value of the program wins");
+                warn!("{name} is {value}; the checkpoint was trained with {stored}. The program's value is used");
             }
         }
         Ok(())

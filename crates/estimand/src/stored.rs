@@ -105,8 +105,8 @@ pub(crate) fn tell(body: &Body, entries: &[(VarId, Entry<'_>)], prefix: &Path) {
         entries.iter().find_map(|(id, entry)| Some((name(*id), entry.name().filter(|old| *old != name(*id))?)));
     if let Some((new, old)) = renamed {
         info!(
-            "{} has slots of optimizers under the names of version 0.1.0, as `{old}`; from now on they are saved as \
-             TensorFlow names them, as `{new}`",
+            "{} names the slots of optimizers as version 0.1.0 did, such as `{old}`; from now on they are saved under \
+             TensorFlow's names, such as `{new}`",
             prefix.display()
         );
     }
@@ -119,8 +119,8 @@ pub(crate) fn tell(body: &Body, entries: &[(VarId, Entry<'_>)], prefix: &Path) {
         listed += &format!(" and {} more", anew.len() - LISTED);
     }
     warn!(
-        "{} lacks slots of optimizers, which begin anew with their initial values: {listed}. The variables that they belong to \
-         were not trained there, or with other settings of the optimizer",
+        "{} lacks slots of optimizers, which start from their initial values: {listed}. Their variables were not \
+         trained there, or the optimizer had other settings",
         prefix.display()
     );
 }

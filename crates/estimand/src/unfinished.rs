@@ -35,7 +35,7 @@ impl Unfinished {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).ok()?;
         let Some(run) = parse(folder, &text) else {
-            warn!("{} cannot be read; the run that it is of counts as ended", path.display());
+            warn!("{} cannot be read; the run that wrote it counts as ended", path.display());
             return None;
         };
         // The checkpoint at which a run began was saved by the run before it.

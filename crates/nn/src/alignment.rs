@@ -14,7 +14,8 @@ pub(crate) fn matched(name: &str, labels: &Tensor, predictions: &Tensor) -> Tens
     let apart = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
     let (l, p) = (labels.shape().dims(), predictions.shape().dims());
     if l.len() != p.len() || l.iter().zip(p).any(apart) {
-        let text = format!("{name} of labels {} and predictions {}", labels.describe(), predictions.describe());
+        let text =
+            format!("{name} got the labels {} and the predictions {}", labels.describe(), predictions.describe());
         let error = Error::shape(text + "; expected the same shape");
         return labels.graph().error(error.help("use labels.expand_dims(-1) for predictions with a last axis of 1"));
     }
@@ -34,9 +35,9 @@ pub(crate) fn one_for_each_row(labels: &Tensor, predictions: &Tensor, otherwise:
         _ => labels.clone(),
     };
     if labels.rank() + 1 != predictions.rank() {
-        let text = format!("labels {} for predictions {}", labels.describe(), predictions.describe());
+        let text = format!("the labels {} do not fit the predictions {}", labels.describe(), predictions.describe());
         let error = Error::shape(text + "; expected one class number for each row");
-        return labels.graph().error(error.help(format!("labels that are rows of probabilities go to {otherwise}")));
+        return labels.graph().error(error.help(format!("pass labels that are rows of probabilities to {otherwise}")));
     }
     labels
 }
@@ -51,10 +52,13 @@ pub(crate) fn beside(weights: &Tensor, values: &Tensor, plural: &str) -> Tensor 
     // Weights [n, 1] apply to the rows of values [n], as in Keras.
     let extra = w.len() > l.len() && w[l.len()..].iter().all(|d| *d == Dim::Known(1));
     if !(weights.is_poisoned() || (w.len() <= l.len() || extra) && w.iter().zip(l).all(fits)) {
-        let error = Error::shape(format!("weights {} for {plural} {}", weights.describe(), values.shape()));
-        return values
-            .graph()
-            .error(error.help(format!("expected a number, one weight for each example, or the {plural}' shape")));
+        let error =
+            Error::shape(format!("the weights {} do not fit the {plural} {}", weights.describe(), values.shape()));
+        return values.graph().error(
+            error.help(format!(
+                "give one number, one weight for each example, or weights with the shape of the {plural}"
+            )),
+        );
     }
     let mut shape: Shape = w.iter().take(l.len()).copied().collect();
     if !w.is_empty() {

@@ -130,7 +130,7 @@ impl Inputs {
             Some(Input::Dense(tensor)) => tensor.clone(),
             Some(Input::Ragged(_)) => {
                 let error = Error::shape(format!("{} `{name}` has rows of different length", self.what));
-                self.graph.error(error.help("take it with `ragged`"))
+                self.graph.error(error.help("read it with .ragged(..)"))
             }
             None => self.graph.error(self.unknown(name)),
         }
@@ -156,8 +156,8 @@ impl Inputs {
             1 => self.dense(self.inputs.get_index(0).map_or("", |(name, _)| name)),
             n => {
                 let names: Vec<_> = self.names().collect();
-                let message = format!("the only {} was asked for, and there are {n}: {}", self.what, names.join(", "));
-                self.graph.error(Error::config(message).help("take one by its name"))
+                let message = format!("expected exactly one {}, but there are {n}: {}", self.what, names.join(", "));
+                self.graph.error(Error::config(message).help("choose one by its name"))
             }
         }
     }

@@ -189,7 +189,7 @@ fn what_is_missing_or_damaged_is_named() {
     expect(&copy.error(), &["variables.index", "VarHandleOp"]);
     let copy = Copy::of("saved_model_deep", "damaged");
     fs::write(copy.0.join("variables/variables.data-00000-of-00001"), b"short").unwrap();
-    expect(&copy.error(), &["variable", "are not in the 5 bytes of the data file"]);
+    expect(&copy.error(), &["variable", "lie outside the 5 bytes of the data file"]);
 
     let copy = Copy::of("saved_model_deep", "damaged");
     let whole = fs::read(&path).unwrap();

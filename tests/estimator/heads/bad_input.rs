@@ -29,26 +29,29 @@ fn configurations() {
         says(predict(head, &two()), texts);
     };
     for t in [0.0, 1.0, -0.5, f64::NAN] {
-        wrong(BinaryClassHead::new().thresholds([0.5, t]), &[&format!("a threshold of {t}")]);
+        wrong(BinaryClassHead::new().thresholds([0.5, t]), &[&format!("a threshold is {t}")]);
     }
     wrong(BinaryClassHead::new().loss_reduction(Reduction::None), &["Reduction::None", "SumOverBatchSize"]);
     wrong(BinaryClassHead::new().label_vocabulary(["a"]), &["1 terms for 2 classes"]);
     wrong(BinaryClassHead::new().label_vocabulary(["a", "a"]), &["in the label vocabulary", "the same term, \"a\""]);
     wrong(BinaryClassHead::new().class_weights([1.0]), &["1 class weights for 2 classes"]);
-    wrong(BinaryClassHead::new().class_weights([1.0, -1.0]), &["a class weight of -1"]);
-    wrong(BinaryClassHead::new().name(""), &["empty name"]);
-    wrong(BinaryClassHead::new().slice_by("sex", [0i64; 0]), &["no value of `sex`", ".slice_by("]);
+    wrong(BinaryClassHead::new().class_weights([1.0, -1.0]), &["a class weight is -1"]);
+    wrong(BinaryClassHead::new().name(""), &["the name of the head is empty"]);
+    wrong(
+        BinaryClassHead::new().slice_by("sex", [0i64; 0]),
+        &["sliced by `sex`, but no value of it is given", ".slice_by("],
+    );
     says(MultiClassHead::new(1).check(), &["1 classes", "at least 2"]);
     says(MultiClassHead::new(4).label_vocabulary(["a", "b", "c"]).check(), &["3 terms for 4 classes"]);
-    says(RegressionHead::new().label_dimension(0).check(), &["label dimension of 0"]);
+    says(RegressionHead::new().label_dimension(0).check(), &["the label dimension is 0"]);
     says(MultiLabelHead::new(1).check(), &["1 classes"]);
-    says(MultiLabelHead::new(2).thresholds([1.5]).check(), &["a threshold of 1.5"]);
-    says(MultiLabelHead::new(2).metrics_of_classes([2]).check(), &["class `2`, expected 0 to 1"]);
-    says(MultiLabelHead::new(2).metrics_of_classes(["a"]).check(), &["no vocabulary", ".label_vocabulary("]);
+    says(MultiLabelHead::new(2).thresholds([1.5]).check(), &["a threshold is 1.5"]);
+    says(MultiLabelHead::new(2).metrics_of_classes([2]).check(), &["class `2`; expected 0 to 1"]);
+    says(MultiLabelHead::new(2).metrics_of_classes(["a"]).check(), &["no label vocabulary", ".label_vocabulary("]);
     let animals = MultiLabelHead::new(2).label_vocabulary(["cat", "dog"]);
     says(
         animals.metrics_of_classes(["dogs"]).check(),
-        &["`dogs`, which is not in the vocabulary", "did you mean `dog`?"],
+        &["`dogs`, which is not in the label vocabulary", "did you mean `dog`?"],
     );
     says(PoissonRegressionHead::new().loss_reduction(Reduction::None).check(), &["Reduction::None"]);
 }
@@ -56,14 +59,14 @@ fn configurations() {
 #[test]
 fn several_heads() {
     let binary = || BinaryClassHead::new();
-    says(MultiHead::new().check(), &["without heads", ".head("]);
-    says(MultiHead::new().head(binary()).check(), &["without a name", ".name("]);
-    says(MultiHead::new().head(binary().name("a")).head(binary().name("a")).check(), &["two heads named `a`"]);
-    says(MultiHead::new().weighted_head(f64::NAN, binary().name("a")).check(), &["a weight of NaN"]);
-    says(MultiHead::new().head(binary().name("a").thresholds([2.0])).check(), &["in head `a`", "a threshold of 2"]);
+    says(MultiHead::new().check(), &["the MultiHead has no heads", ".head("]);
+    says(MultiHead::new().head(binary()).check(), &["has no name", ".name("]);
+    says(MultiHead::new().head(binary().name("a")).head(binary().name("a")).check(), &["two heads are named `a`"]);
+    says(MultiHead::new().weighted_head(f64::NAN, binary().name("a")).check(), &["the weight of head `a` is NaN"]);
+    says(MultiHead::new().head(binary().name("a").thresholds([2.0])).check(), &["in head `a`", "a threshold is 2"]);
     let both = || MultiHead::new().head(binary().name("label")).head(binary().name("other"));
     let wide = Rows::new(rows([[0.0, 1.0], [1.0, 0.0]]), [0i64, 1]);
-    says(evaluate(both(), &wide, 2), &["there is no label `other`", "by their names", "in head `other`"]);
+    says(evaluate(both(), &wide, 2), &["there is no label `other`", "by the name of the head", "in head `other`"]);
     says(evaluate(both(), &two(), 2), &["expected f32[batch, 2]"]);
 }
 
@@ -107,8 +110,8 @@ fn labels() {
     let words = || Rows::new(column([0.0, 1.0]), Array::from_strings([2], ["yes", "no"]).unwrap());
     says(evaluate(BinaryClassHead::new(), &words(), 2), &["labels are strings", ".label_vocabulary("]);
     says(evaluate(RegressionHead::new(), &words(), 2), &["labels are strings"]);
-    says(evaluate(BinaryClassHead::new().label_vocabulary(["a", "b"]), &two(), 2), &["for a vocabulary of str"]);
-    says(evaluate(BinaryClassHead::new().label_vocabulary([1, 2]), &words(), 2), &["for a vocabulary of i64"]);
+    says(evaluate(BinaryClassHead::new().label_vocabulary(["a", "b"]), &two(), 2), &["the label vocabulary holds str"]);
+    says(evaluate(BinaryClassHead::new().label_vocabulary([1, 2]), &words(), 2), &["the label vocabulary holds i64"]);
     let several = Rows::new(rows([[0.0, 1.0], [1.0, 0.0]]), [0.5f32, 1.0]);
     says(evaluate(MultiLabelHead::new(2), &several, 2), &["expected [batch, 2]"]);
     let fractions = Rows::new(rows([[0.0, 1.0, 2.0]]), [0.5f32]);
@@ -154,7 +157,7 @@ fn weights() {
     let data = own.data().weights("own").batch(2);
     says(
         estimator(BinaryClassHead::new(), &folder).evaluate(&data),
-        &["weights of rows are string", "expected numbers"],
+        &["weights of the rows are string", "expected numbers"],
     );
     // Only regression weighs logits one by one.
     let twice = |head: RegressionHead| {
@@ -185,5 +188,5 @@ fn reporting() {
     says(predict(RegressionHead::new().forward_feature("predictions"), &taken), &["the name of a prediction"]);
     let sliced = || RegressionHead::new().slice_by("sex", ["f", "m"]);
     says(evaluate(sliced(), &two(), 2), &["sliced by `sex`", "no feature `sex`"]);
-    says(evaluate(sliced(), &two().feature("sex", [1i64, 2]), 2), &["the value `f` for a feature of i64"]);
+    says(evaluate(sliced(), &two().feature("sex", [1i64, 2]), 2), &["the value `f` does not fit a feature of i64"]);
 }

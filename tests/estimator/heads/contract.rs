@@ -108,9 +108,9 @@ fn the_contract_finds_what_is_broken() -> Result<()> {
         (1, "does not carry the name `broken`"),
         (2, "`predictions` of row 0 alone"),
         (3, "exports"),
-        (4, "the loss is no number"),
+        (4, "the loss is not finite"),
         (5, "does not depend on any"),
-        (6, "a loss of 1 without any weight"),
+        (6, "the loss is 1 if all weights are 0"),
         (7, "`largest` in parts"),
         (8, "`logit` with weights of 0"),
     ] {

@@ -79,7 +79,7 @@ fn files_and_columns_that_do_not_fit() {
     let log = || CsvLogHook::new("a.csv", Every::Steps(1));
     let path = folder.path().join("a.csv");
     for (text, part) in
-        [("epoch,loss\n1,2\n", "begins with `epoch,loss`"), ("step,loss\nx,1\n", "line 2 does not begin")]
+        [("epoch,loss\n1,2\n", "begins with the header `epoch,loss`"), ("step,loss\nx,1\n", "line 2 does not begin")]
     {
         std::fs::write(&path, text).unwrap();
         let error = train(log());
@@ -90,10 +90,10 @@ fn files_and_columns_that_do_not_fit() {
     assert!(train(log().named("loss")).contains("two columns `loss`"));
     assert!(train(log().named("wight")).contains("there is no tensor `wight`"));
     let error = train(log().named("Mul"));
-    for part in ["f32[4] in a CSV log", "column `Mul`", "after_run of hook `csv_log`"] {
+    for part in ["a value of the CSV log is f32[4]", "column `Mul`", "after_run of hook `csv_log`"] {
         assert!(error.contains(part), "`{part}` is not in: {error}");
     }
-    assert!(train(CsvLogHook::new("a.csv", Every::Secs(-1.0))).contains("every -1 seconds"));
+    assert!(train(CsvLogHook::new("a.csv", Every::Secs(-1.0))).contains("a period of -1 seconds"));
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
     assert!(train(log()).contains("a.csv"));

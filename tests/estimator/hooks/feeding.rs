@@ -109,9 +109,9 @@ fn what_is_fed_twice_or_not_at_all() {
     for (hooks, parts) in [
         (vec![feed(1.0), feed(2.0)], ["placeholder `scale` is fed by two hooks", "begin of hook `feed_fn`"]),
         (vec![feed(1.0), other("x")], ["`x` is fed by the input", "begin of hook `feed_fn`"]),
-        (vec![other("Mul")], ["`Mul` is to be fed, and is no placeholder", "graph().placeholder"]),
+        (vec![other("Mul")], ["a hook feeds `Mul`, which is not a placeholder", "graph().placeholder"]),
         (vec![other("scala")], ["there is no tensor `scala`", "did you mean `scale`?"]),
-        (vec![], ["placeholder `scale` is no feature or label", "FeedFnHook"]),
+        (vec![], ["placeholder `scale` is not a feature or label", "FeedFnHook"]),
         (
             vec![FeedFnHook::new().named("scale", |_| Ok(Array::from(1_i64)))],
             ["placeholder `scale` was fed i64", "f32"],
@@ -173,7 +173,7 @@ fn final_ops_that_cannot_be_computed() {
     let train =
         |hook: FinalOpsHook| model.train(TrainSpec::new(endless()).steps(2).hook(hook)).unwrap_err().to_string();
     let error = train(FinalOpsHook::new().named("Mul"));
-    for part in ["placeholder `x` is needed", "variables alone", "end of hook `final_ops`"] {
+    for part in ["placeholder `x` has no value", "variables alone", "end of hook `final_ops`"] {
         assert!(error.contains(part), "`{part}` is not in: {error}");
     }
     assert!(train(FinalOpsHook::new().named("v")).contains("there is no tensor `v`"));

@@ -155,7 +155,7 @@ fn damage_and_mistakes() -> Result<()> {
     }
     assert!(train(StopIfHook::lower("accuracy", 0.5)).contains("help: there "));
     assert!(train(StopIfHook::lower("loss", f64::NAN)).contains("threshold for `loss` is NaN"));
-    assert!(train(StopIfHook::no_increase("loss", 0)).contains("a patience of 0"));
-    assert!(train(StopIfHook::no_increase("loss", 5).every(Every::Never)).contains("would never be asked"));
+    assert!(train(StopIfHook::no_increase("loss", 0)).contains("the patience is 0"));
+    assert!(train(StopIfHook::no_increase("loss", 5).every(Every::Never)).contains("could never stop the training"));
     Ok(())
 }

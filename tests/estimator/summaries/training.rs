@@ -168,7 +168,7 @@ fn an_evaluation_writes_summaries_where_it_is_told_to() -> Result<()> {
     estimator.train(TrainSpec::new(rows()).steps(1))?;
     let data = points(12).batch(6).drop_remainder();
     let error = estimator.evaluate(EvalSpec::new(&data).hook(SummarySaverHook::new(Every::Steps(1)))).unwrap_err();
-    assert!(error.to_string().contains("no folder for them"), "{error}");
+    assert!(error.to_string().contains("the summary hook has no folder"), "{error}");
     let hook = SummarySaverHook::new(Every::Steps(100)).output_dir(estimator.eval_dir(None));
     estimator.evaluate(EvalSpec::new(&data).hook(hook))?;
     let tags: Vec<_> = values(&estimator.eval_dir(None)).into_iter().map(|(_, value)| value.tag).collect();

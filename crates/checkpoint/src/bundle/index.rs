@@ -64,9 +64,10 @@ fn check_header(header: BundleHeaderProto) -> Result<usize, String> {
     }
     let version = header.version.unwrap_or_default();
     if version.min_consumer > VERSION || version.bad_consumers.contains(&VERSION) {
-        return Err(format!("the format is newer than version {VERSION}, which we read"));
+        return Err(format!("the format is newer than version {VERSION}, the newest that Estimand reads"));
     }
-    usize::try_from(header.num_shards).map_err(|_| format!("{} data files", header.num_shards))
+    usize::try_from(header.num_shards)
+        .map_err(|_| format!("the header names {} data files; expected at least 0", header.num_shards))
 }
 
 /// The element type and sizes of an entry, if arrays support them.

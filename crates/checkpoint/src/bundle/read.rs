@@ -60,8 +60,7 @@ impl BundleReader {
         let prefix = prefix.as_ref();
         let path = index_path(prefix);
         let bytes = fs::read(&path).map_err(|e| {
-            Error::io(&path, "read", &e)
-                .help("a checkpoint is named by its prefix, such as model.ckpt-100, without .index")
+            Error::io(&path, "read", &e).help("name a checkpoint by its prefix, such as model.ckpt-100, without .index")
         })?;
         let index = BundleIndex::parse_within(&path, &bytes, limits)?;
         let shards = (0..index.n_shards)
@@ -132,15 +131,14 @@ impl BundleReader {
 
     /// The bytes of an entry, not yet read. Checks that they lie inside their file.
     fn data_of(&self, entry: &BundleEntryProto) -> Result<Data<'_>, String> {
-        let shard = usize::try_from(entry.shard_id)
-            .ok()
-            .and_then(|i| self.shards.get(i))
-            .ok_or_else(|| format!("it is in data file {}, there are {}", entry.shard_id, self.shards.len()))?;
+        let shard = usize::try_from(entry.shard_id).ok().and_then(|i| self.shards.get(i)).ok_or_else(|| {
+            format!("it is in data file {}, but there are only {}", entry.shard_id, self.shards.len())
+        })?;
         let (offset, size) = match (u64::try_from(entry.offset), u64::try_from(entry.size)) {
             (Ok(offset), Ok(size)) if offset.checked_add(size).is_some_and(|end| end <= shard.len) => (offset, size),
             _ => {
                 let (offset, size, len) = (entry.offset, entry.size, shard.len);
-                return Err(format!("its {size} bytes at {offset} are not in the {len} bytes of the data file"));
+                return Err(format!("its {size} bytes at {offset} lie outside the {len} bytes of the data file"));
             }
         };
         Ok(Data { shard, offset, size: usize::try_from(size).map_err(|e| e.to_string())?, crc: Crc::default() })
@@ -217,7 +215,7 @@ impl Data<'_> {
     ) -> Result<Array, String> {
         let len = count(dims)?;
         if len.checked_mul(N) != Some(self.size) {
-            return Err(format!("{} bytes for {} {dims:?}", self.size, T::DTYPE));
+            return Err(format!("it has {} bytes, which do not fit {} {dims:?}", self.size, T::DTYPE));
         }
         let mut values = Vec::with_capacity(len);
         let mut chunk = vec![0; self.size.min(CHUNK)];

@@ -47,7 +47,9 @@ fn pairs(table: &[u8], max_entries: usize) -> Parse<Vec<(Vec<u8>, Vec<u8>)>> {
                 return Err("keys are not in order".to_string());
             }
             if pairs.len() == max_entries {
-                return Err(format!("more than {max_entries} entries; the limit is {max_entries} {ENTRIES}"));
+                return Err(format!(
+                    "the table has more than {max_entries} entries; the limit is {max_entries} {ENTRIES}"
+                ));
             }
             key_bytes_left = key_bytes_left.checked_sub(key.len()).ok_or("keys are longer than is plausible")?;
             pairs.push((key.to_vec(), value.to_vec()));

@@ -9,7 +9,7 @@ const MAX_EXPANSION: usize = 22;
 pub(super) fn decompress(input: &[u8]) -> Result<Vec<u8>, String> {
     let length = snap::raw::decompress_len(input).map_err(|e| e.to_string())?;
     if length > input.len().saturating_mul(MAX_EXPANSION) {
-        return Err(format!("{} bytes cannot hold {length}", input.len()));
+        return Err(format!("{} compressed bytes cannot hold {length} bytes", input.len()));
     }
     snap::raw::Decoder::new().decompress_vec(input).map_err(|e| e.to_string())
 }
@@ -57,7 +57,7 @@ mod tests {
     fn claims_are_held_against_the_length_of_the_input() {
         // 2^31 bytes in 6.
         let error = decompress(b"\x80\x80\x80\x80\x08\x00").unwrap_err();
-        assert_eq!(error, "6 bytes cannot hold 2147483648");
+        assert_eq!(error, "6 compressed bytes cannot hold 2147483648 bytes");
         // Literal "x", then 1,000 copies of 64 bytes from 1 before.
         let mut dense = vec![0x81, 0xf4, 0x03, 0x00, b'x'];
         dense.extend([0xfe, 0x01, 0x00].repeat(1_000));

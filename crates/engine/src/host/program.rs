@@ -127,7 +127,7 @@ impl HostProgram {
         if given.len() != self.given.len() {
             let names: Vec<String> = self.given.iter().map(|v| format!("`{}`", self.body.node(v.node).name)).collect();
             return Err(Error::config(format!(
-                "{} values for {} placeholders: {}",
+                "{} values were given for {} placeholders: {}",
                 given.len(),
                 names.len(),
                 names.join(", ")

@@ -38,7 +38,7 @@ impl Rearrange {
     ) -> Result<Rearrange> {
         let node = part.body.node(step.kernel.node());
         if !node.op.rules().moves_elements() {
-            return Err(Error::unsupported(format!("there is no {} of strings", node.op.name()))
+            return Err(Error::unsupported(format!("{} does not work on strings", node.op.name()))
                 .context(format!("node `{}`", node.name))
                 .at(node.site));
         }

@@ -54,8 +54,8 @@ pub(super) fn read(folder: &Path) -> Result<Option<Answers>> {
 
 fn parse(bytes: &[u8]) -> Result<Answers> {
     let damaged = |what: &str| {
-        Error::data(format!("what `adapt` learnt cannot be read: {what}"))
-            .help("put the file back; if it is gone for good, so is the meaning of the checkpoints beside it")
+        Error::data(format!("the file of learnt values cannot be read: {what}"))
+            .help("restore the file from a copy: the checkpoints in its folder depend on these values")
     };
     if bytes.len() as u64 > MAX_BYTES {
         return Err(damaged(&format!("it has more than {MAX_BYTES} bytes")));
@@ -63,21 +63,20 @@ fn parse(bytes: &[u8]) -> Result<Answers> {
     let json: Json = serde_json::from_slice(bytes).map_err(|e| damaged(&format!("it is not JSON: {e}")))?;
     let version = json.get("version").and_then(Json::as_u64).ok_or_else(|| damaged("it has no version"))?;
     if version > VERSION {
-        let message =
-            format!("what `adapt` learnt is written in version {version}; this library reads up to {VERSION}");
+        let message = format!("the file of learnt values has version {version}; this library reads up to {VERSION}");
         return Err(Error::unsupported(message).help("use the version of Estimand that wrote it, or a newer one"));
     }
-    let learnt = json.get("learnt").and_then(Json::as_array).ok_or_else(|| damaged("`learnt` is no list"))?;
+    let learnt = json.get("learnt").and_then(Json::as_array).ok_or_else(|| damaged("`learnt` is not a list"))?;
     let mut answers = Answers::new();
     for (i, one) in learnt.iter().enumerate() {
         let text = |key: &str| one.get(key).and_then(Json::as_str).map(str::to_string);
         let values = one.get("values").and_then(Json::as_array);
         let values = values.and_then(|values| values.iter().map(listed_from_json).collect::<Option<Vec<Listed>>>());
         let (Some(feature), Some(asked), Some(values)) = (text("feature"), text("asked"), values) else {
-            return Err(damaged(&format!("entry {i} has no feature, no question or no values")));
+            return Err(damaged(&format!("entry {i} lacks its feature, its question or its values")));
         };
         if answers.insert((feature, asked), values).is_some() {
-            return Err(damaged(&format!("entry {i} is there twice")));
+            return Err(damaged(&format!("entry {i} repeats an earlier entry")));
         }
     }
     Ok(answers)
@@ -108,15 +107,15 @@ mod tests {
             (deep.as_str(), "it is not JSON"),
             ("{}", "it has no version"),
             (r#"{"version": 2}"#, "version 2; this library reads up to 1"),
-            (r#"{"version": 1}"#, "`learnt` is no list"),
-            (r#"{"version": 1, "learnt": [{}]}"#, "entry 0 has no feature"),
+            (r#"{"version": 1}"#, "`learnt` is not a list"),
+            (r#"{"version": 1, "learnt": [{}]}"#, "entry 0 lacks its feature"),
             (
                 r#"{"version": 1, "learnt": [{"feature": "a", "asked": "b", "values": [null]}]}"#,
-                "entry 0 has no feature",
+                "entry 0 lacks its feature",
             ),
             (
                 r#"{"version": 1, "learnt": [{"feature": "a", "asked": "b", "values": []}, {"feature": "a", "asked": "b", "values": []}]}"#,
-                "entry 1 is there twice",
+                "entry 1 repeats an earlier entry",
             ),
         ] {
             let error = parse(text.as_bytes()).unwrap_err().to_string();

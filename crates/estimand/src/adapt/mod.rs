@@ -92,15 +92,19 @@ impl Adapted {
         let path = learnt::path(&folder);
         match path.is_file() {
             true => Adapted::in_folder(folder, None),
-            false => Err(Error::config(format!("there is no {}", path.display()))
-                .help("learn it with adapt_once and the training data, or name the folder where it was learnt")),
+            false => Err(Error::config(format!("there is no {}", path.display())).help(
+                "learn the values with adapt_once and the training data, or name the folder where they were learnt",
+            )),
         }
     }
 
     fn in_folder(folder: PathBuf, data: Option<Dataset>) -> Result<Adapted> {
         let answers = learnt::read(&folder)?.unwrap_or_default();
         if !answers.is_empty() {
-            info!("Columns are what {} says; Adapted::anew forgets it", learnt::path(&folder).display());
+            info!(
+                "Columns use the values in {}; call Adapted::anew to learn them again",
+                learnt::path(&folder).display()
+            );
         }
         Ok(Adapted { statistics: OnceLock::new(), data, folder: Some(folder), answers: Mutex::new(answers) })
     }
@@ -110,7 +114,7 @@ impl Adapted {
     /// changed.
     pub fn anew(self) -> Result<Adapted> {
         if self.data.is_none() && self.statistics.get().is_none() {
-            return Err(Error::config("nothing to learn from: there is no data").help("use adapt_once with the data"));
+            return Err(Error::config("there is no data to learn from").help("call adapt_once with the training data"));
         }
         if let Some(folder) = &self.folder {
             learnt::write(folder, &Answers::new())?;
@@ -126,7 +130,7 @@ impl Adapted {
         let Some(data) = &self.data else {
             let place = self.folder.as_deref().map(learnt::path).unwrap_or_default();
             return Err(Error::config(format!(
-                "{} does not say it, and there is no data to learn it from",
+                "{} does not hold the value, and there is no data to learn it from",
                 place.display()
             ))
             .help("learn it with adapt_once and the training data"));
@@ -150,8 +154,11 @@ impl Adapted {
         let [min, max] = self.numbers(&column, "min_max", |numbers| {
             let (min, max) = (numbers.min, numbers.max);
             if min.is_infinite() || max.is_infinite() {
-                return Err(Error::data(format!("`{}` has numbers from {min} to {max}", column.key()))
-                    .help("take z_score, which leaves infinite numbers out"));
+                return Err(Error::data(format!(
+                    "feature `{}` has numbers from {min} to {max}; expected finite numbers",
+                    column.key()
+                ))
+                .help("use z_score, which leaves infinite numbers out"));
             }
             varied(&column, min < max)?;
             Ok([min, max])
@@ -167,7 +174,7 @@ impl Adapted {
         let boundaries = self.answer(self.raw(column)?, &asked, || {
             let boundaries = self.feature_numbers(column.key())?.quantile_boundaries(n_buckets);
             match boundaries.is_empty() {
-                true => Err(Error::data(format!("`{}` cannot be cut into {n_buckets} ranges", column.key()))
+                true => Err(Error::data(format!("feature `{}` cannot be split into {n_buckets} ranges", column.key()))
                     .help("ask for more ranges, or leave out a feature whose numbers are nearly all the same")),
                 false => Ok(boundaries.into_iter().map(|boundary| Listed::Float(boundary.into())).collect()),
             }
@@ -240,14 +247,14 @@ impl Adapted {
     /// Returns an error for an answer in a file that no run can have written.
     fn unfit(&self, key: &str, asked: &str) -> Error {
         let place = self.folder.as_deref().map(learnt::path).unwrap_or_default();
-        Error::data(format!("{}: what it says for `{key}`, {asked}, is no answer to that", place.display()))
+        Error::data(format!("the values for `{key}` ({asked}) in {} are not valid", place.display()))
     }
 
     /// Returns the key of a column that reads its feature's numbers unchanged.
     fn raw<'a>(&self, column: &'a NumericColumn) -> Result<&'a str> {
         if column.is_normalised() {
             return Err(Error::config(format!("column `{}` is normalised already", column.key()))
-                .help("adapt a column of the numbers as they are"));
+                .help("pass a column without a normalizer"));
         }
         Ok(column.key())
     }
@@ -255,7 +262,7 @@ impl Adapted {
     fn feature(&self, key: &str) -> Result<()> {
         match self.statistics()?.column(key)?.role {
             Role::Feature => Ok(()),
-            role => Err(Error::config(format!("`{key}` is no feature of the dataset: it has the role {role}"))),
+            role => Err(Error::config(format!("`{key}` is not a feature of the dataset: its role is {role}"))),
         }
     }
 }
@@ -278,8 +285,11 @@ fn term_list(values: &[Listed]) -> Option<TermList> {
 fn varied(column: &NumericColumn, yes: bool) -> Result<()> {
     match yes {
         true => Ok(()),
-        false => Err(Error::data(format!("`{}` has no two different numbers to normalise by", column.key()))
-            .help("leave the column out, or normalise it by constants of your own")),
+        false => Err(Error::data(format!(
+            "feature `{}` has fewer than two different numbers, so it cannot be normalised",
+            column.key()
+        ))
+        .help("leave the column out, or normalise it with your own constants")),
     }
 }
 
@@ -402,8 +412,8 @@ mod tests {
         let alone = Adapted::load(&folder).unwrap();
         let _ = alone.vocabulary("word", 10).unwrap();
         let error = alone.vocabulary("n", 10).unwrap_err().to_string();
-        assert!(error.contains("does not say it, and there is no data"), "{error}");
-        assert!(alone.anew().unwrap_err().to_string().contains("nothing to learn from"));
+        assert!(error.contains("does not hold the value, and there is no data"), "{error}");
+        assert!(alone.anew().unwrap_err().to_string().contains("there is no data to learn from"));
         let terms =
             |adapted: &Adapted, key: &str| format!("{:?}", adapted.vocabulary(key, 10).unwrap().terms().unwrap());
         let second = adapt_once(&folder, &odd_rows(true)).unwrap();
@@ -424,7 +434,7 @@ mod tests {
         assert!(error.contains("adapted.json") && error.contains("it is not JSON"), "{error}");
         std::fs::write(&path, good.replacen("{\"float\":", "{\"int\":1},{\"float\":", 1)).unwrap();
         let error = once().unwrap().z_score(numeric_column("x")).unwrap_err().to_string();
-        assert!(error.contains("is no answer to that"), "{error}");
+        assert!(error.contains("the values for `x` (z_score) in") && error.contains("are not valid"), "{error}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 
@@ -433,14 +443,14 @@ mod tests {
         let adapted = adapt(&train()).unwrap();
         let say = |result: Result<NumericColumn>| result.unwrap_err().to_string();
         let cases = [
-            (say(adapted.z_score(numeric_column("same"))), "`same` has no two different numbers"),
+            (say(adapted.z_score(numeric_column("same"))), "feature `same` has fewer than two different numbers"),
             (say(adapted.min_max(numeric_column("same"))), "leave the column out"),
             (say(adapted.min_max(numeric_column("far"))), "z_score, which leaves infinite numbers out"),
             (say(adapted.z_score(numeric_column("job"))), "holds string, not numbers"),
             (say(adapted.z_score(numeric_column("xx"))), "did you mean `x`?"),
             (say(adapted.z_score(numeric_column("x").log())), "column `x` is normalised already"),
-            (say(adapted.z_score(numeric_column("y"))), "`y` is no feature of the dataset: it has the role label"),
-            (adapted.bucketized(&numeric_column("same"), 4).unwrap_err().to_string(), "cannot be cut into 4 ranges"),
+            (say(adapted.z_score(numeric_column("y"))), "`y` is not a feature of the dataset: its role is label"),
+            (adapted.bucketized(&numeric_column("same"), 4).unwrap_err().to_string(), "cannot be split into 4 ranges"),
             (adapted.vocabulary("x", 4).unwrap_err().to_string(), "holds f32, not terms"),
             (adapted.frequent("job", 4, 9).unwrap_err().to_string(), "in feature `job`"),
         ];

@@ -19,7 +19,7 @@ impl Cluster {
         }
         let json: Value = serde_json::from_str(text)
             .map_err(|e| invalid(format!("it is not JSON: {e}")).help("unset it to train on this machine alone"))?;
-        let Value::Object(root) = &json else { return Err(wrong_type("the whole", "an object", &json)) };
+        let Value::Object(root) = &json else { return Err(wrong_type("the text", "an object", &json)) };
         let cluster = Cluster {
             jobs: jobs(root)?,
             session_master: text_of(root, "session_master")?,
@@ -68,17 +68,17 @@ impl Cluster {
             return Ok(self);
         }
         let Some(tasks) = self.jobs.get(&self.task_type) else {
-            let error = invalid(format!("`task.type` is `{}`, which is no job of the cluster", self.task_type));
+            let error = invalid(format!("`task.type` is `{}`, which is not a job of the cluster", self.task_type));
             let names = self.jobs.keys().map(String::as_str);
             return Err(error.suggest(&self.task_type, names));
         };
         if !tasks.contains_key(&self.task_index) {
             let known: Vec<_> = tasks.keys().map(usize::to_string).collect();
             return Err(invalid(format!(
-                "`task.index` is {}, which `{}` does not have",
+                "`task.index` is {}, but the job `{}` has no such task",
                 self.task_index, self.task_type
             ))
-            .help(format!("its tasks are {}", known.join(", "))));
+            .help(format!("use one of its tasks: {}", known.join(", "))));
         }
         if self.chief_job() == WORKER {
             info!("The cluster has no chief; worker {} acts as chief.", self.chief_index());
@@ -295,7 +295,7 @@ mod tests {
         for (text, expected) in [
             ("{".to_string(), "unset it"),
             (format!(r#"{{{cluster}, "task": {{"type": "wroker", "index": 0}}}}"#), "did you mean `worker`?"),
-            (format!(r#"{{{cluster}, "task": {{"type": "worker", "index": 2}}}}"#), "its tasks are 0, 4"),
+            (format!(r#"{{{cluster}, "task": {{"type": "worker", "index": 2}}}}"#), "use one of its tasks: 0, 4"),
             (format!(r#"{{{cluster}, "task": {{"type": "worker", "index": -1}}}}"#), "an integer from 0, found `-1`"),
             (format!("{{{cluster}}}"), r#"write "task": {"type": "worker", "index": 0}"#),
             (r#"{"cluster": {"ps": ["a:1"]}}"#.to_string(), "neither a `chief` nor a `worker`"),

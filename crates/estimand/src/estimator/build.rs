@@ -94,7 +94,7 @@ impl Estimator {
                     "variable `{}` is made at {first} in mode {earlier} and at {site} in mode {mode}",
                     spec.name
                 ))
-                .help("a layer that exists in one mode only shifts the names of others: give it or them a name"));
+                .help("give a name to each layer that exists in only one mode: it shifts the names of the others"));
             }
             found.insert(spec.name.clone(), (mode, site));
         }

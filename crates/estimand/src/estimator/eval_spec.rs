@@ -127,11 +127,11 @@ impl<'a> EvalSpec<'a> {
 
     fn check(&self) -> Result<()> {
         match (self.steps, self.name.as_deref()) {
-            (Some(0), _) => Err(Error::config("evaluate on 0 batches; expected at least 1")),
-            (_, Some(name)) if name.is_empty() || name.contains(['/', '\\']) => {
-                Err(Error::config(format!("an evaluation named `{name}`"))
-                    .help("its results are in the folder eval_<name>: take a name without slashes"))
-            }
+            (Some(0), _) => Err(Error::config("the evaluation has 0 steps; expected at least 1")),
+            (_, Some(name)) if name.is_empty() || name.contains(['/', '\\']) => Err(Error::config(format!(
+                "the evaluation is named `{name}`; expected a name that is not empty and has no slashes"
+            ))
+            .help("choose another name: the results go to the folder eval_<name>")),
             _ => Ok(()),
         }
     }
@@ -144,11 +144,11 @@ impl<'a> EvalSpec<'a> {
             (self.throttle_secs.is_some(), "throttle_secs"),
             (self.every.is_some(), "every"),
             (self.early_stopping.is_some(), "early_stopping"),
-            (self.criterion.is_some(), "the best of several"),
+            (self.criterion.is_some(), "a choice of the best evaluation"),
         ];
         if let Some((_, option)) = asked.iter().find(|(asked, _)| *asked) {
-            return Err(Error::config(format!("one evaluation, with {option}"))
-                .help("that is for evaluations during training: call train_and_evaluate"));
+            return Err(Error::config(format!("evaluate runs one evaluation and does not support {option}"))
+                .help("call train_and_evaluate, which evaluates during training"));
         }
         self.check()
     }
@@ -157,17 +157,20 @@ impl<'a> EvalSpec<'a> {
     pub(crate) fn check_scheduled(&self) -> Result<()> {
         self.check()?;
         if self.checkpoint.is_some() {
-            return Err(Error::config("train_and_evaluate with a checkpoint to evaluate")
-                .help("it evaluates the model in training; call evaluate for one checkpoint"));
+            return Err(Error::config(
+                "train_and_evaluate was given an EvalSpec with a checkpoint, but it evaluates the model in training",
+            )
+            .help("call evaluate to evaluate one checkpoint"));
         }
         if let Some(every) = self.every {
             every.check("an evaluation")?;
             if every.is_never() {
-                return Err(Error::config("an evaluation that is never made").help("leave it out, or leave out every"));
+                return Err(Error::config("`every` of an evaluation is never, so the evaluation would never run")
+                    .help("remove the evaluation, or remove .every(..)"));
             }
             if self.throttle_secs.is_some() {
-                return Err(Error::config("an evaluation with a period of its own and throttle_secs")
-                    .help("give one of the two"));
+                return Err(Error::config("an evaluation has both `every` and throttle_secs; expected one of them")
+                    .help("remove one of the two"));
             }
         }
         for (what, secs) in [("throttle_secs", self.throttle_secs), ("start_delay_secs", self.start_delay_secs)] {

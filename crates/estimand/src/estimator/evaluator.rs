@@ -75,7 +75,7 @@ impl Estimator {
         let (n, task, index) = (cluster.n_workers(), cluster.task_type(), cluster.task_index());
         let message = format!(
             "TF_CONFIG names {n} workers and makes this process {task} {index}: its input may be one shard of the rows, and \
-             metrics of one shard are not those of the whole"
+             the metrics of a shard are not those of all rows"
         );
         Err(Error::new(ErrorKind::Cluster, message).help(
             "evaluate where TF_CONFIG says evaluator, or without TF_CONFIG; or give a Dataset without shard_by_worker, not a \
@@ -165,7 +165,7 @@ impl Evaluator<'_> {
             if !loss.is_finite() && !std::mem::replace(&mut is_told, true) {
                 let what = self.binding.not_finite(&fed);
                 warn!(
-                    "Evaluation: the loss of batch {} is {loss}: {what}. Metrics that it counts in are as odd",
+                    "Evaluation: the loss of batch {} is {loss}: {what}. Metrics that include this batch may be wrong",
                     losses.1
                 );
             }
@@ -184,7 +184,7 @@ impl Evaluator<'_> {
         }
         if losses.1 == 0 {
             return Err(Error::config("nothing to evaluate: the input has no batch")
-                .help("look at what the input's filters, its shard and its files leave of it"));
+                .help("check the input's files, its filters and its shard: together they leave no rows"));
         }
         self.visit("end", &outputs, &mut requests, |hook, cx| hook.end(cx))?;
         let (mut values, mut arrays) = (IndexMap::new(), IndexMap::new());

@@ -48,7 +48,7 @@ impl Metrics {
     fn find(&self, name: &str) -> Result<&f64> {
         self.values.get(name).ok_or_else(|| match self.arrays.get(name) {
             Some(array) => Error::shape(format!("metric `{name}` is f64{:?}, not one number", array.dims()))
-                .help("Metrics::array gives all of it"),
+                .help("use Metrics::array to get all of its numbers"),
             None => unknown(name, self.values.keys().map(String::as_str)),
         })
     }

@@ -133,8 +133,10 @@ impl EstimatorBuilder {
         let model_dir = match (self.model_dir, config.model_dir.as_deref()) {
             (Some(own), Some(configured)) if own != configured => {
                 let (own, configured) = (own.display(), configured.display());
-                return Err(Error::config(format!("model_dir is {own} here and {configured} in the configuration"))
-                    .help("name it once"));
+                return Err(Error::config(format!(
+                    "model_dir is {own} in the estimator and {configured} in the RunConfig"
+                ))
+                .help("set model_dir in one place"));
             }
             (Some(folder), _) => folder,
             (None, Some(folder)) => folder.to_path_buf(),
@@ -148,7 +150,7 @@ impl EstimatorBuilder {
             }
         };
         if model_dir.as_os_str().is_empty() {
-            return Err(Error::config("an empty path for model_dir"));
+            return Err(Error::config("model_dir is an empty path; expected a folder"));
         }
         if let Some(settings) = &self.warm_start_from {
             settings.check()?;

@@ -108,7 +108,7 @@ impl Estimator {
         if predictions.is_empty() {
             let known: Vec<_> = built.spec.predictions.keys().map(String::as_str).collect();
             let wanted = keys.unwrap_or_default().join(", ");
-            return Err(Error::config(format!("none of the predictions {wanted} is the model's"))
+            return Err(Error::config(format!("the model has none of the predictions {wanted}"))
                 .help(format!("it has {}", known.join(", "))));
         }
         let (keys, mut fetches): (Vec<String>, Vec<Value>) = predictions.into_iter().unzip();

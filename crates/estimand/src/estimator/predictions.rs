@@ -134,8 +134,10 @@ fn rows(all: &Prediction) -> Result<VecDeque<Prediction>> {
     for (name, array) in all {
         if array.dims().first() != Some(&n_rows) {
             let dims = array.dims();
-            return Err(Error::shape(format!("prediction `{name}` has the shape {dims:?}, others have {n_rows} rows"))
-                .help("ask for whole batches with by_batch(true), or give every prediction a row for each example"));
+            return Err(Error::shape(format!(
+                "prediction `{name}` has the shape {dims:?}, but other predictions have {n_rows} rows"
+            ))
+            .help("ask for whole batches with by_batch(true), or give every prediction a row for each example"));
         }
     }
     let row = |i: usize| {

@@ -95,7 +95,7 @@ impl Estimator {
         let written = self.report().and_then(|report| report.examine(data)?.write_html(&path));
         match written {
             Ok(()) => info!("The report is in {}", path.display()),
-            Err(error) => warn!("There is no report: {error}"),
+            Err(error) => warn!("The report could not be written: {error}"),
         }
     }
 
@@ -106,7 +106,7 @@ impl Estimator {
         match cluster.task_type() {
             task @ ("evaluator" | "ps") => refused(
                 format!("TF_CONFIG makes this process {task}, which does not train"),
-                "an evaluator and a parameter server run train_and_evaluate",
+                "call train_and_evaluate in an evaluator or a parameter server",
             ),
             _ if cluster.is_distributed() => refused(
                 format!("TF_CONFIG names {} workers; this version trains with one", cluster.n_workers()),
@@ -122,7 +122,7 @@ impl Estimator {
         let seed = match (self.config.tf_random_seed, stored) {
             (Some(seed), Some(stored)) if seed != stored => {
                 warn!(
-                    "tf_random_seed is {seed}; the checkpoint was trained with {stored}. The value of the program wins"
+                    "tf_random_seed is {seed}; the checkpoint was trained with {stored}. The program's value is used"
                 );
                 seed
             }
@@ -149,7 +149,7 @@ impl Estimator {
         let data = self.dataset(input, cx)?;
         let mut place = place;
         if let Err(error) = data.check_position(&place.position) {
-            warn!("the input is read from its beginning: {}", error.message());
+            warn!("The input is read from its beginning: {}", error.message());
             place.position = Position::default();
         }
         let opened = self.open(data, &cx, &place.position)?;

@@ -95,7 +95,7 @@ impl TrainInput {
             }
         }
         Err(match (error.is_transient(), self.n_retries) {
-            (true, 0) => error.help("it may pass: RunConfig::input_retries has the input opened again"),
+            (true, 0) => error.help("the error may be temporary: set RunConfig::input_retries to open the input again"),
             (true, n) => error.context(format!("after {n} retries")),
             (false, _) => error,
         })

@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
         let has_saver = train.saves_checkpoints(config);
         let mut listeners = train.listeners;
         if !listeners.is_empty() && !has_saver {
-            return Err(Error::config("listeners of checkpoints, and no checkpoints are saved")
+            return Err(Error::config("there are checkpoint listeners, but no checkpoints are saved")
                 .help("set save_checkpoints, or add a CheckpointSaverHook"));
         }
         let mut hooks = Hooks::new(default_hooks::all(config, &mut spec, train.hooks, train.steps, train.max_steps));
@@ -258,7 +258,7 @@ impl<'a> Run<'a> {
         let is_new_file = self.events.keep()?;
         if is_new_folder || is_new_file {
             warn!(
-                "{} was removed while training runs: checkpoints and events from before are gone, later ones go to a new one",
+                "{} was removed during training: earlier checkpoints and events are lost, later ones go to a new one",
                 if is_new_folder { self.model_dir.display() } else { self.events.path().display() }
             );
         }
@@ -354,10 +354,8 @@ fn tell<'a>(
 /// Returns an error, so that the training program ends too and its user learns how to resume.
 fn interrupted(signal: Signal, finished: &Finished, model_dir: &Path) -> Error {
     let message = format!("training was interrupted by {signal} at step {}", finished.global_step);
-    Error::new(ErrorKind::Interrupted, message).help(format!(
-        "what was learnt is saved in {}; run the program again to resume from there",
-        model_dir.display()
-    ))
+    Error::new(ErrorKind::Interrupted, message)
+        .help(format!("the progress is saved in {}; run the program again to resume from there", model_dir.display()))
 }
 
 /// Writes the graph for people and TensorBoard. A graph with custom ops has no form that other

@@ -85,9 +85,12 @@ impl<'a> TrainSpec<'a> {
 
     pub(super) fn check(&self) -> Result<()> {
         match (self.steps, self.max_steps) {
-            (Some(_), Some(_)) => Err(Error::config("both steps and max_steps").help("give one of the two")),
-            (Some(0), _) => Err(Error::config("train for 0 steps; expected at least 1")),
-            (_, Some(0)) => Err(Error::config("max_steps of 0; expected at least 1")),
+            (Some(_), Some(_)) => {
+                Err(Error::config("both steps and max_steps are set; expected one of them")
+                    .help("remove one of the two"))
+            }
+            (Some(0), _) => Err(Error::config("steps is 0; expected at least 1")),
+            (_, Some(0)) => Err(Error::config("max_steps is 0; expected at least 1")),
             _ => Ok(()),
         }
     }

@@ -35,8 +35,9 @@ impl Iterator for EventReader {
         let offset = records.offset();
         let event = match records.read() {
             Ok(None) => return None,
-            Ok(Some(payload)) => Event::decode(payload)
-                .map_err(|e| Error::data(format!("the record at byte {offset} is no event: {e}")).in_file(&self.path)),
+            Ok(Some(payload)) => Event::decode(payload).map_err(|e| {
+                Error::data(format!("the record at byte {offset} is not an event: {e}")).in_file(&self.path)
+            }),
             Err(RecordError::Io(e)) => Err(Error::io(&self.path, "read", &e)),
             Err(e) => Err(Error::data(e.to_string()).in_file(&self.path)),
         };

@@ -261,7 +261,7 @@ fn new_file(folder: &Path, secs: u64) -> Result<(File, PathBuf)> {
             Err(e) => return Err(Error::io(&path, "create", &e)),
         }
     }
-    Err(Error::config(format!("{} has {MOST_FILES} event files of one second", folder.display()))
+    Err(Error::config(format!("{} already has {MOST_FILES} event files of the same second", folder.display()))
         .help("write to one file, not to a new one for each event"))
 }
 

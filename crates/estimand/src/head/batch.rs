@@ -29,11 +29,13 @@ impl LabelledBatch {
         let mut labels = self.labels.iter();
         match (labels.next(), labels.len()) {
             (Some((_, label)), 0) => Ok(label),
-            (None, _) => Err(Error::config("the input has no labels").help("give the dataset some: .label(name)")),
+            (None, _) => {
+                Err(Error::config("the input has no labels").help("name the label of the dataset with .label(name)"))
+            }
             _ => {
                 let names: Vec<_> = self.labels.names().collect();
-                let message = format!("labels {} for a head of one", names.join(", "));
-                Err(Error::config(message).help("take a MultiHead with one head for each label"))
+                let message = format!("the input has the labels {}, but the head takes one label", names.join(", "));
+                Err(Error::config(message).help("use a MultiHead with one head for each label"))
             }
         }
     }
@@ -62,8 +64,8 @@ impl LabelledBatch {
         let labels = match self.label()? {
             Input::Dense(labels) => labels,
             Input::Ragged(_) => {
-                return Err(Error::shape("labels with rows of different length")
-                    .help("this head takes the same number of labels for each example"));
+                return Err(Error::shape("the labels have rows of different length")
+                    .help("give this head the same number of labels for each example"));
             }
         };
         let rows = leading(logits)?;
@@ -71,10 +73,10 @@ impl LabelledBatch {
         let column: Shape = rows.iter().copied().chain([Dim::Known(width)]).collect();
         let expected = if is_list { rows.iter().copied().collect() } else { column.clone() };
         if !fits(labels, &expected) {
-            let error = Error::shape(format!("labels {}; expected {column}", labels.describe()));
+            let error = Error::shape(format!("the labels are {}; expected {column}", labels.describe()));
             return Err(error.help(match width {
-                1 => "one label for each row of the logits",
-                _ => "as many labels for each row as the head has logits",
+                1 => "give one label for each row of the logits",
+                _ => "give each row as many labels as the head has logits",
             }));
         }
         let labels = numbers(labels)?;
@@ -90,14 +92,16 @@ impl LabelledBatch {
         let column = match self.features.find(name)? {
             Input::Dense(tensor) => tensor,
             Input::Ragged(_) => {
-                return Err(Error::shape(format!("weights `{name}` have rows of different length")));
+                return Err(Error::shape(format!(
+                    "the weights `{name}` have rows of different length; expected one weight for each row"
+                )));
             }
         };
         if matches!(column.dtype(), DType::Str | DType::Bool) {
-            let message = format!("weights `{name}` are {}; expected numbers", column.dtype());
+            let message = format!("the weights `{name}` are {}; expected numbers", column.dtype());
             return Err(Error::dtype(Some(DType::F32), column.dtype(), message));
         }
-        let column = beside(column, logits, by_logit).map_err(|e| e.context(format!("weights `{name}`")))?;
+        let column = beside(column, logits, by_logit).map_err(|e| e.context(format!("in the weights `{name}`")))?;
         Ok(Some(match own {
             Some(own) => own * column,
             None => column,
@@ -109,7 +113,7 @@ impl LabelledBatch {
 pub(super) fn leading(logits: &Tensor) -> Result<&[Dim]> {
     match logits.shape().dims() {
         [rows @ .., _] if !rows.is_empty() => Ok(rows),
-        _ => Err(Error::shape(format!("logits {}; expected at least two axes", logits.describe()))),
+        _ => Err(Error::shape(format!("the logits are {}; expected at least two axes", logits.describe()))),
     }
 }
 
@@ -130,8 +134,9 @@ fn beside(weights: &Tensor, logits: &Tensor, by_logit: bool) -> Result<Tensor> {
     };
     let alike = by_logit && logits.shape().dims().last().is_some_and(|last| fits(&spread, &with(last)));
     if !fits(&spread, &one) && !alike {
-        let error = Error::shape(format!("weights {} for logits {}", weights.describe(), logits.describe()));
-        return Err(error.help("expected one weight for each example"));
+        let error =
+            Error::shape(format!("the weights {} do not fit the logits {}", weights.describe(), logits.describe()));
+        return Err(error.help("give one weight for each example"));
     }
     Ok(spread.cast(DType::F32))
 }

@@ -158,7 +158,7 @@ fn accuracy_baseline(labels: &Tensor, weights: Option<&Tensor>) -> Metric {
 pub(super) fn check_thresholds(thresholds: &[f64]) -> Result<()> {
     match thresholds.iter().find(|t| !(**t > 0.0 && **t < 1.0)) {
         None => Ok(()),
-        Some(t) => Err(Error::config(format!("a threshold of {t}; expected one above 0 and below 1"))),
+        Some(t) => Err(Error::config(format!("a threshold is {t}; expected a number above 0 and below 1"))),
     }
 }
 

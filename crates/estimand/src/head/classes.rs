@@ -20,20 +20,20 @@ impl Classes {
 
     pub(super) fn check(&self) -> Result<()> {
         if self.n < 2 {
-            return Err(Error::config(format!("a classifier of {} classes; expected at least 2", self.n)));
+            return Err(Error::config(format!("the classifier has {} classes; expected at least 2", self.n)));
         }
         if let Some(weights) = &self.weights {
             if weights.len() != self.n {
-                let message = format!("{} class weights for {} classes", weights.len(), self.n);
-                return Err(Error::config(message).help("give one for every class, in the order of their ids"));
+                let message = format!("there are {} class weights for {} classes", weights.len(), self.n);
+                return Err(Error::config(message).help("give one weight for every class, in the order of their ids"));
             }
             if let Some(w) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
-                return Err(Error::config(format!("a class weight of {w}; expected 0 or more")));
+                return Err(Error::config(format!("a class weight is {w}; expected 0 or more")));
             }
         }
         let Some(terms) = &self.vocabulary else { return Ok(()) };
         if terms.len() != self.n {
-            let message = format!("a label vocabulary of {} terms for {} classes", terms.len(), self.n);
+            let message = format!("the label vocabulary has {} terms for {} classes", terms.len(), self.n);
             return Err(Error::config(message).help("name every class once, in the order of their ids"));
         }
         self.table().map(|_| ())
@@ -48,7 +48,10 @@ impl Classes {
         let table = match (texts.is_empty(), ints.is_empty()) {
             (_, true) => LookupTable::from_list(texts),
             (true, false) => LookupTable::from_ints(ints),
-            (false, false) => return Err(Error::config("a label vocabulary of strings and integers")),
+            (false, false) => {
+                return Err(Error::config("the label vocabulary mixes strings and integers")
+                    .help("use only strings or only integers"));
+            }
         };
         table.map(Some).map_err(|e| e.context("in the label vocabulary"))
     }
@@ -65,14 +68,18 @@ impl Classes {
     pub(super) fn table_for(&self, labels: &Tensor) -> Result<Option<LookupTable>> {
         let Some(table) = self.table()? else {
             return match labels.dtype() {
-                DType::Str => Err(Error::dtype(Some(DType::I64), DType::Str, "labels are strings")
-                    .help("tell the head what they are: .label_vocabulary([..])")),
+                DType::Str => Err(Error::dtype(
+                    Some(DType::I64),
+                    DType::Str,
+                    "the labels are strings, but the head has no label vocabulary",
+                )
+                .help("name the classes with .label_vocabulary([..])")),
                 _ => Ok(None),
             };
         };
         let (expected, found) = (table.dtype(), labels.dtype());
         if (expected == DType::Str) != (found == DType::Str) || found.is_float() {
-            let message = format!("labels {} for a vocabulary of {expected}", labels.describe());
+            let message = format!("the labels are {}, but the label vocabulary holds {expected}", labels.describe());
             return Err(Error::dtype(Some(expected), found, message));
         }
         Ok(Some(table))
@@ -105,7 +112,10 @@ impl Classes {
 
     /// Returns all ids for each row: `[batch, n]`, i32 as in TensorFlow.
     pub(super) fn all_ids(&self, logits: &Tensor) -> Result<Tensor> {
-        let ids = (0..self.n).map(|id| i32::try_from(id).map_err(|_| Error::config(format!("{} classes", self.n))));
+        let ids = (0..self.n).map(|id| {
+            i32::try_from(id)
+                .map_err(|_| Error::config(format!("the head has {} classes; expected at most {}", self.n, i32::MAX)))
+        });
         Ok(self.for_each_row(logits, Array::from_vec([1, self.n], ids.collect::<Result<Vec<i32>>>()?)?))
     }
 

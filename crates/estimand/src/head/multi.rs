@@ -95,20 +95,23 @@ impl Head for MultiHead {
 
     fn check(&self) -> Result<()> {
         if self.heads.is_empty() {
-            return Err(Error::config("a MultiHead without heads").help("add some with .head(..)"));
+            return Err(Error::config("the MultiHead has no heads").help("add heads with .head(..)"));
         }
         let mut names = Vec::new();
         for (head, weight) in &self.heads {
             let Some(name) = head.name() else {
-                return Err(Error::config(format!("a head without a name among several: {head:?}"))
+                return Err(Error::config(format!("a head of the MultiHead has no name: {head:?}"))
                     .help("give it the name of its label: .name(..)"));
             };
             if !weight.is_finite() {
-                return Err(Error::config(format!("head `{name}` with a weight of {weight}")));
+                return Err(Error::config(format!(
+                    "the weight of head `{name}` is {weight}; expected a finite number"
+                )));
             }
             head.check().map_err(|e| e.context(format!("in head `{name}`")))?;
             if names.contains(&name) {
-                return Err(Error::config(format!("two heads named `{name}`")).help("names tell labels apart"));
+                return Err(Error::config(format!("two heads are named `{name}`"))
+                    .help("give each head the name of its own label"));
             }
             names.push(name);
         }
@@ -153,8 +156,9 @@ impl Head for MultiHead {
         for ((head, weight), logits) in self.heads.iter().zip(self.split(logits)) {
             let name = head.name().unwrap_or_default();
             let place = |e: Error| e.context(format!("in head `{name}`"));
-            let own =
-                batch.only_label(&name).map_err(|e| place(e.context("labels of several heads go by their names")))?;
+            let own = batch
+                .only_label(&name)
+                .map_err(|e| place(e.context("a MultiHead finds the label of each head by the name of the head")))?;
             let measures = head.measures(&own, &logits).map_err(place)?;
             // A nested MultiHead only shows the losses of its own heads.
             match measures.parts.is_empty() {
@@ -165,7 +169,7 @@ impl Head for MultiHead {
             total = Some(total.map_or(loss.clone(), |total| total + loss));
             parts.push((head.clone(), own, measures));
         }
-        let total = total.ok_or_else(|| Error::config("a MultiHead without heads"))?;
+        let total = total.ok_or_else(|| Error::config("the MultiHead has no heads"))?;
         Ok(Measures::new(total, move |rows| {
             let mut all = IndexMap::new();
             for (head, batch, measures) in &parts {

@@ -43,7 +43,7 @@ impl MultiClassHead {
                 return Ok(ids);
             }
             if !matches!(labels.dtype(), DType::I32 | DType::I64) {
-                let message = format!("labels {}; expected class numbers", labels.describe());
+                let message = format!("the labels are {}; expected class numbers", labels.describe());
                 return Err(Error::dtype(Some(DType::I64), labels.dtype(), message)
                     .help("cast them to i64, or give the head a .label_vocabulary([..])"));
             }

@@ -58,19 +58,20 @@ impl MultiLabelHead {
 
     /// Returns the number of a class that has its own metrics.
     fn class_id(&self, class: &Term) -> Result<usize> {
-        let error = |text: String| Error::config(format!("metrics of class `{class}`{text}"));
+        let error = |text: String| Error::config(format!("metrics were asked for class `{class}`{text}"));
         match class {
             Term::Int(id) => usize::try_from(*id)
                 .ok()
                 .filter(|id| *id < self.classes.n)
-                .ok_or_else(|| error(format!(", expected 0 to {}", self.classes.n - 1))),
+                .ok_or_else(|| error(format!("; expected 0 to {}", self.classes.n - 1))),
             Term::Text(name) => {
                 let terms = self.classes.vocabulary.as_ref().ok_or_else(|| {
-                    error(", and no vocabulary".into()).help("name the classes with .label_vocabulary([..])")
+                    error(", but the head has no label vocabulary".into())
+                        .help("name the classes with .label_vocabulary([..])")
                 })?;
                 terms.iter().position(|term| term == class).ok_or_else(|| {
                     let names: Vec<String> = terms.iter().map(Term::to_string).collect();
-                    let error = error(", which is not in the vocabulary".into());
+                    let error = error(", which is not in the label vocabulary".into());
                     error.suggest(name, names.iter().map(String::as_str))
                 })
             }
@@ -101,7 +102,7 @@ impl MultiLabelHead {
             Some(table) => table.lookup_known_ragged(&ragged, "label"),
             None if is_number => ragged.ensure_between(0.0, (self.classes.n - 1) as f64, "label"),
             None => {
-                let message = format!("labels {}; expected class numbers", ragged.values.describe());
+                let message = format!("the labels are {}; expected class numbers", ragged.values.describe());
                 return Err(Error::dtype(Some(DType::I64), dtype, message));
             }
         };

@@ -74,7 +74,7 @@ impl RegressionHead {
         let labels =
             batch.dense_labels_by(logits, self.label_dimension, |labels| match (labels.dtype(), self.label_range) {
                 (DType::Str, _) => {
-                    Err(Error::dtype(Some(DType::F32), DType::Str, "labels are strings; expected numbers"))
+                    Err(Error::dtype(Some(DType::F32), DType::Str, "the labels are strings; expected numbers"))
                 }
                 (_, Some((low, high))) => Ok(between(labels, low, high)),
                 (_, None) => Ok(labels.clone()),
@@ -124,7 +124,7 @@ impl Head for RegressionHead {
 
     fn check(&self) -> Result<()> {
         if self.label_dimension == 0 {
-            return Err(Error::config("a label dimension of 0; expected at least 1"));
+            return Err(Error::config("the label dimension is 0; expected at least 1"));
         }
         self.settings.check()
     }

@@ -44,7 +44,7 @@ impl SequentialHeadWrapper {
 
     /// Returns the steps that exist.
     fn steps(&self, batch: &LabelledBatch) -> Result<Steps> {
-        let place = |e: Error| e.context("a head of sequences needs a mask of the steps that are there");
+        let place = |e: Error| e.context("a head of sequences needs a mask that marks the steps that exist");
         let mask = match batch.features().find(&self.mask).map_err(place)? {
             Input::Dense(mask) if mask.rank() == 2 => mask,
             other => {
@@ -145,7 +145,7 @@ impl Head for SequentialHeadWrapper {
 
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
         if logits.rank() < 3 {
-            let error = Error::shape(format!("logits {}; expected [batch, steps, ...]", logits.describe()));
+            let error = Error::shape(format!("the logits are {}; expected [batch, steps, ...]", logits.describe()));
             return Err(error.context("in a head of sequences"));
         }
         let steps = self.steps(batch)?;

@@ -80,11 +80,13 @@ impl Default for Settings {
 impl Settings {
     pub(super) fn check(&self) -> Result<()> {
         if self.reduction == Reduction::None {
-            return Err(Error::config("a head with Reduction::None; training needs one number")
-                .help("take SumOverBatchSize (the default), Sum, Mean or SumByNonzeroWeights"));
+            return Err(Error::config(
+                "the loss reduction of the head is Reduction::None, but training needs one number",
+            )
+            .help("use SumOverBatchSize (the default), Sum, Mean or SumByNonzeroWeights"));
         }
         if self.name.as_deref() == Some("") {
-            return Err(Error::config("a head with an empty name").help("leave the name out, or give it one"));
+            return Err(Error::config("the name of the head is empty").help("leave the name out, or set another"));
         }
         self.reporting.check()
     }

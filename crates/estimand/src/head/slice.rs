@@ -65,15 +65,17 @@ impl Slice {
     pub(super) fn check(&self) -> Result<()> {
         match self.values.is_empty() {
             false => Ok(()),
-            true => Err(Error::config(format!("metrics sliced by no value of `{}`", self.feature))
-                .help("name the values: .slice_by(feature, [..])")),
+            true => {
+                Err(Error::config(format!("metrics are sliced by `{}`, but no value of it is given", self.feature))
+                    .help("name the values: .slice_by(feature, [..])"))
+            }
         }
     }
 
     /// Returns the suffix of metric keys for each value, and its rows: 1 for rows of the slice, 0
     /// for others.
     pub(super) fn rows(&self, batch: &LabelledBatch) -> Result<Vec<(String, Tensor)>> {
-        let place = || format!("metrics sliced by `{}`", self.feature);
+        let place = || format!("in the metrics sliced by `{}`", self.feature);
         let input = batch.features().find(&self.feature).map_err(|e| e.context(place()))?;
         let dtype = match input {
             Input::Dense(tensor) => tensor.dtype(),
@@ -87,7 +89,7 @@ impl Slice {
                 }
                 (Term::Int(n), dtype) if dtype.is_number() => any_of_row(input, |x| x.equal(*n as f64)),
                 _ => {
-                    let message = format!("the value `{value}` for a feature of {dtype}");
+                    let message = format!("the value `{value}` does not fit a feature of {dtype}");
                     return Err(Error::dtype(None, dtype, message).context(place()));
                 }
             };

@@ -134,7 +134,7 @@ pub(super) fn assemble(
 fn check_logits(head: &(impl Head + ?Sized), logits: &Tensor) -> Result<()> {
     let (dims, n) = (logits.shape().dims(), head.logits_dimension());
     if dims.len() < 2 || dims.last() != Some(&Dim::Known(n)) || !logits.dtype().is_float() {
-        let error = Error::shape(format!("logits {}; expected f32[batch, {n}]", logits.describe()));
+        let error = Error::shape(format!("the logits are {}; expected f32[batch, {n}]", logits.describe()));
         return Err(error.help(format!("end the model with Dense::new({n}), without an activation")));
     }
     Ok(())
@@ -145,10 +145,10 @@ fn check_logits(head: &(impl Head + ?Sized), logits: &Tensor) -> Result<()> {
 fn forward(head: &(impl Head + ?Sized), batch: &LabelledBatch, predictions: &mut Predictions) -> Result<()> {
     for name in &head.reporting().forward {
         let feature =
-            batch.features().find(name).map_err(|e| e.context("a feature that passes through to the predictions"))?;
+            batch.features().find(name).map_err(|e| e.context("in a feature that is forwarded to the predictions"))?;
         let Input::Dense(tensor) = feature else {
             return Err(Error::shape(format!("feature `{name}` has rows of different length"))
-                .help("only features with the same number of values in every row pass through to the predictions"));
+                .help("forward only features with the same number of values in every row"));
         };
         if predictions.insert(name.clone(), tensor.clone()).is_some() {
             let error = Error::config(format!("feature `{name}` has the name of a prediction"));

@@ -53,7 +53,9 @@ pub fn check_head(head: &dyn Head, batch: &Batch) -> Result<()> {
         ("batches", metrics_add_up),
         ("weights", rows_without_weight_do_not_count),
     ];
-    ensure(batch.n_rows() >= 3 && batch.weights().is_none(), || "expected three rows or more, without weights".into())?;
+    ensure(batch.n_rows() >= 3 && batch.weights().is_none(), || {
+        "the batch must have three rows or more, and no weights".into()
+    })?;
     let place = |what: &str| format!("in the head contract, {what}, for {head:?}");
     checks.iter().try_for_each(|(what, check)| check(head, batch).map_err(|e| e.context(place(what))))
 }
@@ -139,13 +141,19 @@ fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
     let [train, eval, predict] = [Mode::Train, Mode::Eval, Mode::Predict].map(|mode| HeadModel::new(head, batch, mode));
     let (train, eval, predict) = (train?.spec, eval?.spec, predict?.spec);
     let keys = |spec: &EstimatorSpec| spec.predictions.keys().cloned().collect::<Vec<_>>();
-    ensure(!keys(&predict).is_empty(), || "no predictions".into())?;
+    ensure(!keys(&predict).is_empty(), || "the head makes no predictions".into())?;
     // Features pass through in prediction only.
     ensure(keys(&train) == keys(&eval) && keys(&predict).starts_with(&keys(&train)), || {
-        format!("predictions {:?}, {:?} and {:?}", keys(&train), keys(&eval), keys(&predict))
+        let (train, eval, predict) = (keys(&train), keys(&eval), keys(&predict));
+        format!(
+            "the predictions are {train:?} in training, {eval:?} in evaluation and {predict:?} in prediction; \
+             expected the same"
+        )
     })?;
-    ensure(train.metrics.is_empty() && predict.metrics.is_empty(), || "metrics outside of evaluation".into())?;
-    ensure(!eval.metrics.is_empty(), || "no metrics".into())?;
+    ensure(train.metrics.is_empty() && predict.metrics.is_empty(), || {
+        "the head has metrics outside of evaluation".into()
+    })?;
+    ensure(!eval.metrics.is_empty(), || "the head has no metrics in evaluation".into())?;
     if let Some(name) = head.name() {
         let named = |key: &&String| key.split('/').any(|part| name.split('_').any(|own| own == part) || part == name);
         let without = eval.metrics.keys().find(|key| !named(key));
@@ -153,9 +161,12 @@ fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
     }
     let exports = &predict.export_outputs;
     ensure(exports.contains_key(SERVING_DEFAULT) && exports.contains_key("predict"), || {
-        format!("exports {:?}", exports.keys().collect::<Vec<_>>())
+        let exports: Vec<_> = exports.keys().collect();
+        format!("the exports are {exports:?}; expected `{SERVING_DEFAULT}` and `predict` among them")
     })?;
-    ensure(train.export_outputs.is_empty() && eval.export_outputs.is_empty(), || "exports outside of prediction".into())
+    ensure(train.export_outputs.is_empty() && eval.export_outputs.is_empty(), || {
+        "the head has exports outside of prediction".into()
+    })
 }
 
 /// TensorFlow can compute every prediction.
@@ -168,14 +179,17 @@ fn predictions_can_be_written(head: &dyn Head, batch: &Batch) -> Result<()> {
 /// The loss and every element of its gradient are finite numbers; not all elements are 0.
 fn gradients_are_finite(head: &dyn Head, batch: &Batch) -> Result<()> {
     let built = HeadModel::new(head, batch, Mode::Eval)?;
-    ensure(built.loss(batch)?.is_finite(), || "the loss is no number".into())?;
+    ensure(built.loss(batch)?.is_finite(), || "the loss is not finite".into())?;
     let kernel = built.graph.get_variable("dense/kernel");
     let loss = built.spec.loss.clone().ok_or_else(|| Error::internal("a spec without loss"))?;
     let found = gradients(&loss, &[&kernel]);
-    let gradient = found.first().and_then(|g| g.values()).ok_or_else(|| Error::config("no gradient"))?;
+    let gradient = found
+        .first()
+        .and_then(|g| g.values())
+        .ok_or_else(|| Error::config("the loss has no gradient for the logits"))?;
     let values = built.run(&[gradient], batch)?.remove(0).to_f64_vec()?;
-    ensure(values.iter().all(|v| v.is_finite()), || format!("the gradient {values:?}"))?;
-    ensure(values.iter().any(|v| *v != 0.0), || "a gradient of zeros".into())
+    ensure(values.iter().all(|v| v.is_finite()), || format!("the gradient is {values:?}; expected finite numbers"))?;
+    ensure(values.iter().any(|v| *v != 0.0), || "the gradient is zero everywhere".into())
 }
 
 /// The predictions for a row do not depend on its batch.
@@ -186,7 +200,9 @@ fn a_row_alone_is_the_same(head: &dyn Head, batch: &Batch) -> Result<()> {
     for i in 0..batch.n_rows() {
         let alone = built.run(&fetches, &slice_rows(batch, i..i + 1)?)?;
         for ((key, all), one) in built.spec.predictions.keys().zip(&together).zip(&alone) {
-            ensure(all.rows(i..i + 1)? == *one, || format!("`{key}` of row {i} alone is {one:?}"))?;
+            ensure(all.rows(i..i + 1)? == *one, || {
+                format!("`{key}` of row {i} alone is {one:?}, and another value in the batch")
+            })?;
         }
     }
     Ok(())
@@ -213,7 +229,7 @@ fn rows_without_weight_do_not_count(head: &dyn Head, batch: &Batch) -> Result<()
     ensure_equal(&of_few, &of_weighed, "with weights of 0")?;
     let nothing = batch.clone().with_weights(Array::from(vec![0.0f32; n]))?;
     let loss = HeadModel::new(head, &nothing, Mode::Eval)?.loss(&nothing)?;
-    ensure(loss == 0.0, || format!("a loss of {loss} without any weight"))
+    ensure(loss == 0.0, || format!("the loss is {loss} if all weights are 0; expected 0"))
 }
 
 fn ensure_equal(expected: &IndexMap<String, f64>, found: &IndexMap<String, f64>, how: &str) -> Result<()> {

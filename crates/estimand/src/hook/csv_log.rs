@@ -90,8 +90,10 @@ fn number(array: &Array) -> Result<String> {
     match (array.dtype(), array.len()) {
         (DType::F32, 1) => Ok(array.to_f64_vec()?.iter().map(|&v| (v as f32).to_string()).collect()),
         (dtype, 1) if dtype.is_number() => Ok(array.to_f64_vec()?.iter().map(f64::to_string).collect()),
-        (dtype, _) => Err(Error::shape(format!("{dtype}{:?} in a CSV log; expected one number", array.dims()))
-            .help("take its mean, or another number that stands for it")),
+        (dtype, _) => {
+            Err(Error::shape(format!("a value of the CSV log is {dtype}{:?}; expected one number", array.dims()))
+                .help("log its mean, or another single number"))
+        }
     }
 }
 
@@ -112,7 +114,7 @@ impl Hook for CsvLogHook {
         let mut names = vec!["step", "loss"];
         for (name, _) in &self.columns {
             if names.contains(&name.as_str()) {
-                return Err(Error::config(format!("two columns `{name}` in a CSV log")).help("give one another name"));
+                return Err(Error::config(format!("the CSV log has two columns `{name}`")).help("rename one of them"));
             }
             names.push(name);
         }
@@ -223,7 +225,7 @@ fn kept(text: &str, header: &str, step: u64, path: &Path) -> Result<u64> {
     let Some(rows) = text.strip_prefix(header) else {
         let first = text.lines().next().unwrap_or_default();
         return Err(Error::data(format!(
-            "the file begins with `{first}`; this log begins with `{}`",
+            "the file begins with the header `{first}`; the header of this log is `{}`",
             header.trim_end()
         ))
         .in_file(path)
@@ -236,7 +238,7 @@ fn kept(text: &str, header: &str, step: u64, path: &Path) -> Result<u64> {
             Some(Ok(its_step)) if its_step <= step => n_bytes += row.len(),
             Some(Err(_)) => return Err(Error::data(format!("line {number} does not begin with a step")).in_file(path)),
             Some(Ok(_)) | None => {
-                warn!("Rows of {} after step {step} are cut off: their steps are done again", path.display());
+                warn!("Rows of {} after step {step} are removed: their steps run again", path.display());
                 break;
             }
         }

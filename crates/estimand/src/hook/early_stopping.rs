@@ -91,8 +91,10 @@ impl Decision {
     pub(super) fn check(&self, hook: &str) -> Result<()> {
         self.every.check(&format!("hook `{hook}`"))?;
         match self.every.is_never() {
-            true => Err(Error::config(format!("hook `{hook}` would never be asked whether to stop"))
-                .help("say how often with .every(..), or leave it out for every 60 seconds")),
+            true => {
+                Err(Error::config(format!("the period of hook `{hook}` is never, so it could never stop the training"))
+                    .help("set another period with .every(..), or leave it out for every 60 seconds"))
+            }
             false => Ok(()),
         }
     }

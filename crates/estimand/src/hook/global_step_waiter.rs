@@ -86,7 +86,9 @@ impl GlobalStepWaiterHook {
             if self.timeout.is_some_and(|timeout| started.elapsed() >= timeout) {
                 let secs = started.elapsed().as_secs_f64();
                 let message = format!("global step {} of {place} was not reached in {secs:.1} s. {status}", self.step);
-                return Err(Error::new(ErrorKind::Cluster, message).help("is the process that trains there alive?"));
+                return Err(
+                    Error::new(ErrorKind::Cluster, message).help("check that the process that trains there is running")
+                );
             }
             if step.saturating_sub(told.1) > TELL_STEPS || told.0.elapsed() >= TELL_TIME {
                 info!("Waiting for global step {} before starting training. {status}.", self.step);

@@ -56,8 +56,10 @@ impl<'a> InMemoryEvaluatorHook<'a> {
             return Err(Error::config("every_n_iter is 0; expected at least 1"));
         }
         if spec.every.is_some() || !spec.exporters.is_empty() {
-            return Err(Error::config("evaluations in memory with a period or exporters of the spec")
-                .help("say how often with every_n_iter; for exporters call train_and_evaluate"));
+            return Err(Error::config(
+                "the EvalSpec of an in-memory evaluation sets `every` or exporters, which it does not support",
+            )
+            .help("set the period with every_n_iter; call train_and_evaluate for exporters"));
         }
         let spec = spec.every(Every::Steps(self.every_n_iter));
         spec.check_scheduled()?;
@@ -123,7 +125,7 @@ impl Hook for InMemoryEvaluatorHook<'_> {
 
     fn restore(&mut self, state: &[u8]) -> Result<()> {
         self.state = Some(serde_json::from_slice(state).map_err(|e| {
-            Error::data(format!("what the checkpoint says about evaluations in memory cannot be read: {e}"))
+            Error::data(format!("the state of in-memory evaluations in the checkpoint cannot be read: {e}"))
         })?);
         Ok(())
     }

@@ -193,7 +193,8 @@ impl<'a> BeginContext<'a> {
     fn own(&self, tensor: &Tensor) -> Result<Value> {
         match tensor.graph().same(self.graph) {
             true => Ok(tensor.value()),
-            false => Err(Error::config(format!("{} belongs to another graph", tensor.describe()))),
+            false => Err(Error::config(format!("{} belongs to another graph", tensor.describe()))
+                .help("use tensors of the graph that this run executes")),
         }
     }
 

@@ -32,9 +32,9 @@ impl HookContext<'_> {
             let fed = run.feeds.iter().find(|(value, _)| value.node == *id);
             fed.map(|(_, array)| array.clone()).ok_or_else(|| {
                 let node = program.body().node(*id);
-                Error::config(format!("placeholder `{}` is needed, and no step is run that would feed it", node.name))
+                Error::config(format!("placeholder `{}` has no value: no step runs here that would feed it", node.name))
                     .at(node.site)
-                    .help("feed it a value, or take what depends on variables alone")
+                    .help("feed it a value, or fetch only tensors that depend on variables alone")
             })
         };
         let feeds = compiled.prepare(program.placeholders().iter().map(feed).collect::<Result<_>>()?)?;

@@ -122,8 +122,10 @@ impl Hook for SummarySaverHook {
         match &self.output_dir {
             Some(folder) => self.writer = Some(EventWriter::create(folder)?),
             None if cx.events().is_none() => {
-                return Err(Error::config("summaries of an evaluation or a prediction, and no folder for them")
-                    .help("give the hook one, for instance .output_dir(estimator.eval_dir(None))"));
+                return Err(Error::config(
+                    "the summary hook has no folder: an evaluation or a prediction does not set one",
+                )
+                .help("set a folder, for instance with .output_dir(estimator.eval_dir(None))"));
             }
             None => {}
         }

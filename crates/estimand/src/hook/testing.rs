@@ -128,7 +128,7 @@ fn variables(folder: &Path) -> Result<Vec<(String, Array)>> {
 
 fn name_can_be_stored(name: &str) -> Result<()> {
     let fine = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    ensure(fine, || format!("the name `{name}`; expected small letters, digits and `_`"))
+    ensure(fine, || format!("the name of the hook is `{name}`; expected small letters, digits and `_`"))
 }
 
 fn training_is_the_same(make: &impl for<'a> Fn(&'a Estimator) -> Box<dyn Hook + 'a>) -> Result<()> {
@@ -154,10 +154,12 @@ fn state_comes_back(make: &impl for<'a> Fn(&'a Estimator) -> Box<dyn Hook + 'a>)
     let reader = BundleReader::open(folder.path().join(format!("model.ckpt-{STEPS}")))?;
     let Some(state) = hook_state(&reader, restored.name())? else { return Ok(()) };
     restored.restore(&state)?;
-    ensure(restored.state().as_ref() == Some(&state), || "a restored state is another one".to_string())?;
+    ensure(restored.state().as_ref() == Some(&state), || "the state is different after it was restored".to_string())?;
     for length in 0..state.len() {
         let refused = make(&estimator).restore(&state[..length]).is_err();
-        ensure(refused, || format!("{length} bytes of a state of {} were taken", state.len()))?;
+        ensure(refused, || {
+            format!("the hook accepted {length} bytes of a state of {}; expected an error", state.len())
+        })?;
     }
     Ok(())
 }
@@ -167,7 +169,7 @@ fn other_modes_take_it(make: &impl for<'a> Fn(&'a Estimator) -> Box<dyn Hook + '
     let estimator = estimator(folder.path())?;
     estimator.evaluate(EvalSpec::new(rows()).hook(make(&estimator)))?;
     let n_rows = estimator.predict(PredictSpec::new(rows()).hook(make(&estimator))).collect::<Result<Vec<_>>>()?.len();
-    ensure(n_rows == 10, || format!("{n_rows} predictions for 10 rows"))
+    ensure(n_rows == 10, || format!("there were {n_rows} predictions for 10 rows"))
 }
 
 fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {

@@ -83,14 +83,15 @@ fn to_json(value: &Value) -> Result<Json> {
 
 /// Converts a JSON value; `old` gives the type of an empty list.
 fn from_json(json: &Json, old: Option<&Value>) -> Result<Value> {
-    let refused = |what: &str| Error::config(format!("{what} `{json}` is no bool, number, string or list of them"));
+    let refused =
+        |what: &str| Error::config(format!("{what} `{json}` is not a bool, a number, a string or a list of them"));
     Ok(match json {
         Json::Bool(v) => Value::Bool(*v),
         Json::String(v) => Value::Str(v.clone()),
         Json::Number(v) => match (v.as_i64(), v.as_f64()) {
             (Some(v), _) => Value::Int(v),
             (None, Some(float)) if !v.is_u64() => Value::Float(float),
-            _ => return Err(Error::config(format!("{v} does not fit into 64 bits with a sign"))),
+            _ => return Err(Error::config(format!("{v} does not fit into a signed 64-bit integer"))),
         },
         Json::Null => return Err(refused("the value")),
         Json::Object(_) => return Err(refused("the object")),
@@ -162,7 +163,7 @@ mod tests {
             (r#"{"sizes": [1.5]}"#, "[1.5] is a list of floats, expected a list of integers"),
             (r#"{"sizes": 1}"#, "expected a list of integers"),
             (r#"{"zz": 1}"#, "did you mean `z`?"),
-            (r#"{"z": null}"#, "`null` is no bool"),
+            (r#"{"z": null}"#, "`null` is not a bool"),
         ] {
             let error = params.parse_json(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -154,12 +154,12 @@ impl HParams {
 }
 
 fn wrong_type(name: &str, value: &Value, expected: &str) -> Error {
-    Error::config(format!("hyper-parameter `{name}` is {} ({value}), read as {expected}", value.kind()))
+    Error::config(format!("hyper-parameter `{name}` is {} ({value}), but it is read as {expected}", value.kind()))
 }
 
 fn count(name: &str, value: i64) -> Result<usize> {
     usize::try_from(value)
-        .map_err(|_| Error::config(format!("hyper-parameter `{name}` is {value}, expected a number of things, from 0")))
+        .map_err(|_| Error::config(format!("hyper-parameter `{name}` is {value}; expected a number from 0")))
 }
 
 /// `a=1,b=[2,3]`, in the order in which they were set.
@@ -183,11 +183,11 @@ mod tests {
         assert_eq!(params.f64("steps").unwrap(), 3.0);
         assert_eq!(params.f64s("units").unwrap(), [10.0, -1.0]);
         let cases = [
-            (params.i64("rate").unwrap_err(), "hyper-parameter `rate` is a float (0.5), read as an integer"),
-            (params.bool("steps").unwrap_err(), "hyper-parameter `steps` is an integer (3), read as a bool"),
-            (params.str("units").unwrap_err(), "`units` is a list of integers ([10,-1]), read as a string"),
+            (params.i64("rate").unwrap_err(), "hyper-parameter `rate` is a float (0.5), but it is read as an integer"),
+            (params.bool("steps").unwrap_err(), "hyper-parameter `steps` is an integer (3), but it is read as a bool"),
+            (params.str("units").unwrap_err(), "`units` is a list of integers ([10,-1]), but it is read as a string"),
             (params.f64("units").unwrap_err(), "read as a float"),
-            (params.usizes("units").unwrap_err(), "`units` is -1, expected a number of things"),
+            (params.usizes("units").unwrap_err(), "`units` is -1; expected a number from 0"),
             (params.f64("rat").unwrap_err(), "no hyper-parameter `rat`\n  help: did you mean `rate`?"),
             (params.f64("x").unwrap_err(), "there are rate, units, steps"),
             (HParams::new().f64("x").unwrap_err(), "there is none"),

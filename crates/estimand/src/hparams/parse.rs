@@ -53,7 +53,9 @@ impl HParams {
     fn assign(&mut self, name: &str, index: Option<usize>, text: &Text<'_>) -> Result<()> {
         let old = self.existing(name)?;
         let set = || match (text, index) {
-            (Text::List(_), Some(_)) => Err(Error::config("a list was given for one element")),
+            (Text::List(_), Some(index)) => {
+                Err(Error::config(format!("element {index} is set to a list; expected one value")))
+            }
             (Text::List(elements), None) => {
                 let elements = elements.split([',', ' ']).filter(|element| !element.is_empty());
                 old.list(elements.map(|element| old.read_element(element)).collect::<Result<_>>()?)
@@ -215,12 +217,12 @@ mod tests {
             ("steps=", "`` is not an integer"),
             ("rate=fast", "`fast` is not a float"),
             ("on=yes", "`yes` is not a bool"),
-            ("steps=[1]", "a list was given, expected an integer"),
+            ("steps=[1]", "the value is a list; expected an integer"),
             ("sizes=1", "1 is an integer, expected a list of integers"),
             ("sizes=[1,x]", "`x` is not an integer"),
-            ("sizes[3]=1", "index 3 of a list of 3"),
-            ("sizes[0]=[1]", "a list was given for one element"),
-            ("steps[0]=1", "an index was given, but it is an integer"),
+            ("sizes[3]=1", "there is no element 3: the list has 3"),
+            ("sizes[0]=[1]", "element 0 is set to a list; expected one value"),
+            ("steps[0]=1", "an index was given, but the value is an integer"),
             ("steps=1,steps=2", "`steps` is set twice"),
             ("sizes=[1],sizes[0]=2", "`sizes` is set twice"),
             ("stepz=1", "did you mean `steps`?"),

@@ -74,7 +74,7 @@ impl Value {
             Value::Ints(_) => Value::Ints(Vec::new()),
             Value::Floats(_) => Value::Floats(Vec::new()),
             Value::Strs(_) => Value::Strs(Vec::new()),
-            scalar => return Err(Error::config(format!("a list was given, expected {}", scalar.kind()))),
+            scalar => return Err(Error::config(format!("the value is a list; expected {}", scalar.kind()))),
         };
         for element in elements {
             match (&mut list, element) {
@@ -96,7 +96,7 @@ impl Value {
         fn put<T>(list: &mut [T], index: usize, value: T) -> Result<()> {
             let n = list.len();
             let place = list.get_mut(index);
-            *place.ok_or_else(|| Error::config(format!("index {index} of a list of {n}")))? = value;
+            *place.ok_or_else(|| Error::config(format!("there is no element {index}: the list has {n}")))? = value;
             Ok(())
         }
         match (self, element) {
@@ -104,7 +104,9 @@ impl Value {
             (Value::Ints(list), Value::Int(v)) => put(list, index, v),
             (Value::Floats(list), Value::Float(v)) => put(list, index, v),
             (Value::Strs(list), Value::Str(v)) => put(list, index, v),
-            (other, _) => Err(Error::config(format!("an index was given, but it is {}", other.kind()))),
+            (other, _) => {
+                Err(Error::config(format!("an index was given, but the value is {}; expected a list", other.kind())))
+            }
         }
     }
 }

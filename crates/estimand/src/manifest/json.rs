@@ -75,17 +75,18 @@ fn damaged(what: impl Into<String>) -> Error {
 }
 
 fn list<'a>(json: &'a Json, key: &str) -> Result<&'a Vec<Json>> {
-    json.get(key).and_then(Json::as_array).ok_or_else(|| damaged(format!("`{key}` is no list")))
+    json.get(key).and_then(Json::as_array).ok_or_else(|| damaged(format!("`{key}` is not a list")))
 }
 
 fn text(json: &Json, key: &str) -> Result<String> {
     let found = json.get(key).and_then(Json::as_str);
-    found.map(str::to_string).ok_or_else(|| damaged(format!("`{key}` is no text")))
+    found.map(str::to_string).ok_or_else(|| damaged(format!("`{key}` is not a text")))
 }
 
 fn entry(json: &Json) -> Result<Entry> {
     let required = json.get("required").and_then(Json::as_bool);
-    let name = |json: &Json| json.as_str().map(str::to_string).ok_or_else(|| damaged("a variable's name is no text"));
+    let name =
+        |json: &Json| json.as_str().map(str::to_string).ok_or_else(|| damaged("a variable's name is not a text"));
     Ok(Entry {
         about: text(json, "about")?,
         at: text(json, "at")?,

@@ -57,7 +57,10 @@ impl Meant {
         if differences.is_empty() {
             return Ok(());
         }
-        let message = format!("the checkpoint was trained with other meanings:\n    {}", listed(&differences));
+        let message = format!(
+            "the checkpoint was trained with other vocabularies, classes or column settings:\n    {}",
+            listed(&differences)
+        );
         Err(Error::checkpoint(prefix, message).help(
             "resume: give the model what it was trained with (adapt_once finds in the model folder what was learnt); \
              restart: choose another model_dir or empty this one; warm-start: a new model_dir with warm_start_from \
@@ -72,7 +75,11 @@ impl Meant {
         if self.is_accepted || differences.is_empty() {
             return Ok(());
         }
-        Err(Error::config(format!("the model is trained with other meanings:\n    {}", listed(&differences)))
+        let message = format!(
+            "the model is trained with other vocabularies, classes or column settings:\n    {}",
+            listed(&differences)
+        );
+        Err(Error::config(message)
             .help("evaluate with the classes, vocabularies and numbers of the training, or set RunConfig::accept_changed_meaning(true)"))
     }
 
@@ -90,14 +97,15 @@ impl Meant {
                 let differences = self.differences(&stored);
                 if !differences.is_empty() {
                     warn!(
-                        "{} was trained with other meanings, which accept_changed_meaning lets pass:\n    {}",
+                        "{} was trained with other vocabularies, classes or column settings, which \
+                         accept_changed_meaning allows:\n    {}",
                         prefix.display(),
                         listed(&differences)
                     );
                 }
             }
             Ok(None) => {}
-            Err(error) => warn!("accept_changed_meaning lets pass: {error}"),
+            Err(error) => warn!("accept_changed_meaning allows this error: {error}"),
         }
         Ok(())
     }
@@ -120,12 +128,15 @@ impl Meant {
         }
         match reader.names().any(is_own) {
             true => warn!(
-                "{} has no manifest, as those of version 0.1.0: whether it was trained with what the model means cannot \
-                 be checked ({text})",
+                "{} has no manifest, as checkpoints of version 0.1.0 do not: these settings of the model cannot be \
+                 checked against it: {text}",
                 prefix.display()
             ),
             false => {
-                info!("{} is TensorFlow's and has no manifest: meanings are not compared ({text})", prefix.display())
+                info!(
+                    "{} is TensorFlow's and has no manifest: these settings of the model are not checked: {text}",
+                    prefix.display()
+                )
             }
         }
     }

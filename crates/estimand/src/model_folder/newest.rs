@@ -41,9 +41,9 @@ pub(crate) fn newest(folder: &Path, missing: MissingState) -> Result<Option<Path
         if before.as_ref() == Some(&state) {
             return Err(Error::checkpoint(
                 &prefix,
-                "the file `checkpoint` names it as the newest, and it is not there",
+                "the file `checkpoint` names this checkpoint as the newest, but it does not exist",
             )
-            .help("put the files back, or remove the file `checkpoint` to begin anew"));
+            .help("put the files back, or remove the file `checkpoint` to start over"));
         }
         before = Some(state);
     }
@@ -127,10 +127,10 @@ fn without_state(folder: &Path, missing: MissingState) -> Result<Option<PathBuf>
         }
         MissingState::Refuse => Err(Error::checkpoint(
             folder.join("checkpoint"),
-            format!("the list of checkpoints is missing, and there are {} of them, up to {last}", found.len()),
+            format!("the list of checkpoints is missing, but the folder has {} of them, up to {last}", found.len()),
         )
         .help(
-            "put the file back; or set RunConfig::missing_state(MissingState::UseNewest) to go on from the newest \
+            "put the file back; or set RunConfig::missing_state(MissingState::UseNewest) to continue from the newest \
              checkpoint, or MissingState::StartOver to begin at step 0",
         )),
     }

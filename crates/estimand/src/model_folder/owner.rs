@@ -61,7 +61,7 @@ impl Owner {
             finish_removals(folder)?;
             let removed = remove_leftovers(folder);
             if !removed.is_empty() {
-                info!("Removed what a killed run had left in {}: {}", folder.display(), removed.join(", "));
+                info!("Removed files that a killed run left in {}: {}", folder.display(), removed.join(", "));
             }
         }
         Ok(Owner { folder: folder.to_path_buf(), mode, file })
@@ -130,7 +130,7 @@ fn taken(folder: &Path, file: &mut File) -> Error {
     let since = lines.next().and_then(|line| line.strip_prefix("since ")?.parse::<u64>().ok());
     let since = since.map_or_else(String::new, |since| format!(", for {} s", now().saturating_sub(since)));
     let path = folder.to_path_buf();
-    Error::new(ErrorKind::Busy { path }, format!("{owner} trains in {}{since}", folder.display())).help(
+    Error::new(ErrorKind::Busy { path }, format!("{owner} already trains in {}{since}", folder.display())).help(
         "wait for it or end it; train in another model_dir; or, if you know that nobody trains there, \
          set RunConfig::folder_lock(FolderLock::Ignore)",
     )
@@ -184,7 +184,7 @@ mod tests {
         let first = Owner::take(&folder, FolderLock::Exclusive)?;
         fs::write(folder.join(FILE_NAME), [0xff; 5000]).unwrap();
         let text = Owner::take(&folder, FolderLock::Exclusive).map(drop).unwrap_err().to_string();
-        assert!(text.contains("another process trains in"), "{text}");
+        assert!(text.contains("another process already trains in"), "{text}");
         drop(first);
         fs::remove_dir_all(folder).unwrap();
         Ok(())

@@ -47,12 +47,15 @@ impl Dnn {
     pub(super) fn check_layers(&self) -> Result<()> {
         check_columns(&self.columns, "a deep network", |features, column| input_layer(features, column))?;
         if let Some(place) = self.hidden_units.iter().position(|&units| units == 0) {
-            return Err(Error::config(format!("hidden_units {:?}: layer {place} has no units", self.hidden_units))
-                .help("an empty list joins the columns to the logits; a layer has at least one unit"));
+            return Err(Error::config(format!(
+                "hidden_units is {:?}: layer {place} has 0 units; expected at least 1",
+                self.hidden_units
+            ))
+            .help("give every layer at least one unit; an empty list connects the columns to the logits"));
         }
         match self.dropout {
             Some(rate) if !(0.0..1.0).contains(&rate) => {
-                Err(Error::config(format!("a dropout of {rate}, expected a number from 0 up to, but not, 1")))
+                Err(Error::config(format!("the dropout rate is {rate}; expected 0 <= rate < 1")))
             }
             _ => Ok(()),
         }

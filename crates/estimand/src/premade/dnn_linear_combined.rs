@@ -54,7 +54,7 @@ impl DnnLinearCombined {
 impl Network for DnnLinearCombined {
     fn check(&self) -> Result<()> {
         if !self.has_linear() && !self.has_dnn() {
-            return Err(Error::config("a wide and deep model of no feature columns")
+            return Err(Error::config("a wide and deep model was given no feature columns")
                 .help("give it linear_feature_columns, dnn_feature_columns, or both"));
         }
         if self.has_linear() {
@@ -62,12 +62,12 @@ impl Network for DnnLinearCombined {
         }
         match (self.has_dnn(), self.dnn.hidden_units.is_empty()) {
             (true, true) => {
-                return Err(Error::config("dnn_feature_columns without dnn_hidden_units")
-                    .help("say how large the hidden layers are: .dnn_hidden_units([100, 50])"));
+                return Err(Error::config("dnn_feature_columns is set, but dnn_hidden_units is not")
+                    .help("set the sizes of the hidden layers: .dnn_hidden_units([100, 50])"));
             }
             (false, false) => {
-                return Err(Error::config("dnn_hidden_units without dnn_feature_columns")
-                    .help("say what the deep part reads: .dnn_feature_columns(..)"));
+                return Err(Error::config("dnn_hidden_units is set, but dnn_feature_columns is not")
+                    .help("set the columns of the deep part: .dnn_feature_columns(..)"));
             }
             (true, false) => self.dnn.check_layers()?,
             (false, true) => {}

@@ -61,7 +61,7 @@ impl Network for Linear {
 /// graph that is then discarded.
 pub(super) fn check_columns(columns: &Columns, of: &str, place: fn(&Inputs, Columns) -> Tensor) -> Result<()> {
     if columns.is_empty() {
-        return Err(Error::config(format!("{of} of no feature columns")).help("give it at least one"));
+        return Err(Error::config(format!("{of} was given no feature columns")).help("give it at least one column"));
     }
     columns.iter().try_for_each(|column| {
         column.check()?;

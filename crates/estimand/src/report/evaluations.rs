@@ -64,7 +64,8 @@ fn state(model_dir: &Path, checkpoint: Option<&BundleReader>) -> Result<Value> {
     let of_training = checkpoint.map(|reader| hook_state(reader, EVALUATIONS)).transpose()?.flatten();
     let text = of_training.or_else(|| fs::read(model_dir.join(EVALUATOR_STATE)).ok());
     let parse = |text: Vec<u8>| {
-        serde_json::from_slice(&text).map_err(|e| Error::data(format!("what they left cannot be read: {e}")))
+        serde_json::from_slice(&text)
+            .map_err(|e| Error::data(format!("the stored state of the evaluations cannot be read: {e}")))
     };
     text.map_or(Ok(Value::Null), parse)
 }

@@ -162,8 +162,8 @@ impl Saver {
     /// Returns an error if the last checkpoint is not finite. Call [`wait`](Self::wait) first.
     pub(crate) fn check_finite(&self) -> Result<()> {
         let Some((step, bad)) = &self.bad else { return Ok(()) };
-        Err(Error::new(ErrorKind::Diverged, format!("the model of step {step} is not finite: {bad}")).help(format!(
-            "lower the learning rate, clip gradients, or look for odd numbers in the input. {}",
+        Err(Error::new(ErrorKind::Diverged, format!("the weights of step {step} are not finite: {bad}")).help(format!(
+            "lower the learning rate, clip gradients, or look for NaN and infinite numbers in the input. {}",
             self.way_back()
         )))
     }
@@ -171,7 +171,10 @@ impl Saver {
     fn way_back(&self) -> String {
         match self.list.newest_good() {
             Some(name) => {
-                format!("A later run resumes from {}, the last one that is finite", self.folder.join(name).display())
+                format!(
+                    "A later run resumes from {}, the last checkpoint that is finite",
+                    self.folder.join(name).display()
+                )
             }
             None => "There is no checkpoint before it: a later run starts at step 0".to_string(),
         }
@@ -200,7 +203,7 @@ impl Saver {
     pub(crate) fn failed(&self, step: u64, error: Error) -> Error {
         let error = match checkpoint::latest_checkpoint(&self.folder).ok().flatten() {
             Some(prefix) => error.help(format!(
-                "the last whole checkpoint is {}; once the disk can be written, run the program again to go on from it",
+                "the last whole checkpoint is {}; when the disk can be written, run the program again to resume from it",
                 prefix.display()
             )),
             None => error.help("there is no checkpoint before it; once the disk can be written, run the program again"),

@@ -82,8 +82,9 @@ impl Guard {
         let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
         if guards.0 == 0 {
             REQUESTED.store(0, Ordering::SeqCst);
-            let previous =
-                system::install().map_err(|e| Error::unsupported(format!("signals cannot be taken over: {e}")))?;
+            let previous = system::install().map_err(|e| {
+                Error::unsupported(format!("the handlers for Ctrl-C and SIGTERM cannot be installed: {e}"))
+            })?;
             guards.1 = Some(previous);
         }
         guards.0 += 1;

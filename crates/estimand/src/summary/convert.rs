@@ -44,7 +44,10 @@ impl SummaryKind {
             SummaryKind::Scalar => {
                 let values = array.to_f64_vec()?;
                 let &[value] = &values[..] else {
-                    return Err(Error::shape(format!("a scalar of {:?}; expected one number", array.dims())));
+                    return Err(Error::shape(format!(
+                        "the value of a scalar summary has the shape {:?}; expected one number",
+                        array.dims()
+                    )));
                 };
                 let values = vec![Value::scalar(tag, value as f32)];
                 Ok(Converted { values, n_odd: usize::from(!value.is_finite()) })
@@ -62,7 +65,11 @@ impl SummaryKind {
             SummaryKind::Image { max_outputs } => Ok(images(tag, array, max_outputs)?.into()),
             SummaryKind::Text => {
                 if array.dtype() != DType::Str {
-                    return Err(Error::dtype(Some(DType::Str), array.dtype(), "a text is made of strings"));
+                    return Err(Error::dtype(
+                        Some(DType::Str),
+                        array.dtype(),
+                        format!("the value of a text summary is {}; expected strings", array.dtype()),
+                    ));
                 }
                 Ok(vec![Value::tensor(tag, TensorProto::from_array(array)).shown_by("text", Vec::new())].into())
             }

@@ -6,7 +6,10 @@ use estimand_wire::event::{Image, SummaryValue, Value};
 /// Returns the first `max_outputs` images of `[n, height, width, channels]`, each with its own tag.
 pub(super) fn images(tag: &str, array: &Array, max_outputs: usize) -> Result<Vec<Value>> {
     let &[n, height, width, channels] = array.dims() else {
-        return Err(Error::shape(format!("images of {:?}; expected [n, height, width, channels]", array.dims())));
+        return Err(Error::shape(format!(
+            "the images have the shape {:?}; expected [n, height, width, channels]",
+            array.dims()
+        )));
     };
     let size = height * width * channels;
     let mut values = Vec::new();
@@ -15,7 +18,13 @@ pub(super) fn images(tag: &str, array: &Array, max_outputs: usize) -> Result<Vec
         let pixels = match array.dtype() {
             DType::U8 => array.as_slice::<u8>()?[range].to_vec(),
             DType::F32 => scaled(&array.as_slice::<f32>()?[range], channels),
-            dtype => return Err(Error::dtype(Some(DType::F32), dtype, "pixels are f32 or u8")),
+            dtype => {
+                return Err(Error::dtype(
+                    Some(DType::F32),
+                    dtype,
+                    format!("the pixels are {dtype}; expected f32 or u8"),
+                ));
+            }
         };
         let image = Image {
             height: height as i32,
@@ -53,10 +62,13 @@ fn packed(pixels: &[u8], height: usize, width: usize, channels: usize) -> Result
         1 => png::ColorType::Grayscale,
         3 => png::ColorType::Rgb,
         4 => png::ColorType::Rgba,
-        n => return Err(Error::shape(format!("images of {n} channels; expected 1, 3 or 4"))),
+        n => return Err(Error::shape(format!("the images have {n} channels; expected 1, 3 or 4"))),
     };
-    let side = |n: usize| u32::try_from(n).map_err(|_| Error::shape(format!("an image of {height} x {width} pixels")));
-    let failed = |e: png::EncodingError| Error::config(format!("an image of {height} x {width} pixels: {e}"));
+    let side = |n: usize| {
+        u32::try_from(n).map_err(|_| Error::shape(format!("an image of {height} x {width} pixels is too large")))
+    };
+    let failed =
+        |e: png::EncodingError| Error::config(format!("an image of {height} x {width} pixels cannot be encoded: {e}"));
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, side(width)?, side(height)?);
     encoder.set_color(color);

@@ -153,9 +153,10 @@ impl Summaries {
             return self;
         }
         let error = match fits {
-            Err(expected) => Error::shape(format!("{}; expected {expected}", tensor.describe())),
+            Err(expected) => Error::shape(format!("the tensor is {}; expected {expected}", tensor.describe())),
             Ok(()) if !tensor.graph().same(&self.graph) => {
                 Error::config(format!("{} belongs to another graph", tensor.describe()))
+                    .help("show tensors of the graph that the summaries belong to")
             }
             Ok(()) => {
                 let tag = self.unique(&clean(&self.scoped(name)));

@@ -14,7 +14,11 @@ pub(super) fn check(labels: &Tensor, predictions: &Tensor, n: usize, weights: Op
     check_thresholds(n)?;
     let tensors = || [labels, predictions].into_iter().chain(weights);
     if let Some(text) = tensors().find(|tensor| tensor.dtype() == DType::Str) {
-        return Err(Error::dtype(Some(DType::F32), DType::Str, format!("{}; expected numbers", text.describe())));
+        return Err(Error::dtype(
+            Some(DType::F32),
+            DType::Str,
+            format!("the tensor is {}; expected numbers", text.describe()),
+        ));
     }
     let dims = predictions.shape().dims();
     let stretches = |weights: &Tensor| {
@@ -23,7 +27,7 @@ pub(super) fn check(labels: &Tensor, predictions: &Tensor, n: usize, weights: Op
     };
     if labels.shape().dims() != dims || !weights.is_none_or(stretches) {
         let given: Vec<String> = tensors().map(Tensor::describe).collect();
-        let message = format!("labels, predictions and weights {}; expected one shape", given.join(", "));
+        let message = format!("the labels, predictions and weights are {}; expected one shape", given.join(", "));
         return Err(Error::shape(message).help("reshape them, for instance with .reshape([-1])"));
     }
     Ok(())
@@ -31,7 +35,7 @@ pub(super) fn check(labels: &Tensor, predictions: &Tensor, n: usize, weights: Op
 
 pub(super) fn check_thresholds(n: usize) -> Result<()> {
     match n {
-        0 | 1 => Err(Error::config(format!("a curve of {n} thresholds; expected at least 2"))),
+        0 | 1 => Err(Error::config(format!("the curve has {n} thresholds; expected at least 2"))),
         _ => Ok(()),
     }
 }
@@ -60,7 +64,8 @@ pub(super) fn buckets(labels: &Tensor, predictions: &Tensor, n: usize, weights: 
 pub(super) fn buckets_of(labels: &Array, predictions: &Array, n: usize, weights: Option<&Array>) -> Result<Vec<f64>> {
     let dims: Vec<_> = [Some(labels), weights].into_iter().flatten().map(Array::dims).collect();
     if dims.iter().any(|&dims| dims != predictions.dims()) {
-        let shapes = format!("predictions {:?} beside labels and weights {dims:?}", predictions.dims());
+        let shapes =
+            format!("the predictions have the shape {:?}, the labels and weights {dims:?}", predictions.dims());
         return Err(Error::shape(format!("{shapes}; expected one shape")));
     }
     let (labels, predictions) = (labels.to_f64_vec()?, predictions.to_f64_vec()?);

@@ -38,7 +38,7 @@ impl BestSoFar {
             self.metrics = metrics;
         } else {
             warn!(
-                "The best evaluation is that of the {}; the checkpoint's was that of the {by}, and is forgotten",
+                "The best evaluation is now that of the {}; the checkpoint's was that of the {by} and is dropped",
                 self.criterion
             );
         }

@@ -69,7 +69,7 @@ impl<'a> EvalSet<'a> {
         let opened = estimator.open_for_evaluation(&*spec.input)?;
         if opened.first.is_none() {
             return Err(Error::config("nothing to evaluate: the input has no batch")
-                .help("look at what the input's filters, its shard and its files leave of it"));
+                .help("check the input's files, its filters and its shard: together they leave no rows"));
         }
         let evaluator = estimator.evaluator(&opened.spec, spec.hooks)?;
         let known = evaluator.metrics_without_values();
@@ -79,7 +79,7 @@ impl<'a> EvalSet<'a> {
         }
         let of_stopping = || spec.early_stopping.as_ref().map(EarlyStopping::criterion).unwrap_or_default();
         let criterion = spec.criterion.unwrap_or_else(of_stopping);
-        criterion.check(&known).map_err(|e| e.context("in what its best evaluation is"))?;
+        criterion.check(&known).map_err(|e| e.context("in the choice of its best evaluation"))?;
         let schedule = match spec.every {
             Some(every) => Schedule::Every(Timer::counted_from(0, every)),
             None => Schedule::Checkpoints { throttle_secs: spec.throttle_secs.unwrap_or(THROTTLE_SECS), last: None },
@@ -281,7 +281,7 @@ impl<'a> EvalSet<'a> {
     /// Restores the state of an earlier run.
     pub(crate) fn restore(&mut self, all: &Value) -> Result<()> {
         let Some(state) = all.get(self.name.as_deref().unwrap_or_default()) else { return Ok(()) };
-        let unreadable = || Error::data("what the checkpoint says about it cannot be read").context(self.place());
+        let unreadable = || Error::data("the stored state of the evaluation cannot be read").context(self.place());
         let best = state.get("best").ok_or_else(unreadable)?;
         let (mut early_stopping, place) = (self.early_stopping.take(), self.place());
         if let (Some(stopping), Some(state)) =
@@ -297,7 +297,7 @@ impl<'a> EvalSet<'a> {
             let (is_best, is_final) = (flag(pending, "is_best")?, flag(pending, "is_final")?);
             Some(Pending { metrics: None, is_best, is_final })
         });
-        let unreadable = || Error::data("its best evaluation in the checkpoint cannot be read").context(place);
+        let unreadable = || Error::data("the stored best evaluation cannot be read").context(place);
         self.best.restore(best).ok_or_else(unreadable)
     }
 

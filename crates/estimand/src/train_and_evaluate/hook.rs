@@ -183,7 +183,7 @@ impl Hook for Evaluate<'_> {
 
     fn restore(&mut self, state: &[u8]) -> Result<()> {
         let state = serde_json::from_slice(state)
-            .map_err(|e| Error::data(format!("what the checkpoint says about evaluations cannot be read: {e}")))?;
+            .map_err(|e| Error::data(format!("the state of the evaluations in the checkpoint cannot be read: {e}")))?;
         self.0.borrow_mut().state = Some(state);
         Ok(())
     }

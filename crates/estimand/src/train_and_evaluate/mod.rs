@@ -66,7 +66,7 @@ impl<'a> From<&'a Dataset> for EvalSpecs<'a> {
 impl EvalSpecs<'_> {
     fn check(&self) -> Result<()> {
         if self.0.is_empty() {
-            return Err(Error::config("train_and_evaluate without anything to evaluate on")
+            return Err(Error::config("train_and_evaluate was given nothing to evaluate on")
                 .help("give it an EvalSpec, or call train"));
         }
         let (mut names, mut exporters) = (HashSet::new(), HashSet::new());
@@ -74,18 +74,20 @@ impl EvalSpecs<'_> {
             spec.check_scheduled()?;
             if !names.insert(spec.name.as_deref()) {
                 return Err(match &spec.name {
-                    Some(name) => Error::config(format!("two evaluations named `{name}`")),
-                    None => Error::config("two evaluations without a name"),
+                    Some(name) => Error::config(format!("train_and_evaluate was given two evaluations named `{name}`")),
+                    None => Error::config(
+                        "train_and_evaluate was given two evaluations without a name; expected at most one",
+                    ),
                 }
-                .help("give each its own name with .name(..): its results are in the folder eval_<name>"));
+                .help("give each its own name with .name(..): its results go to the folder eval_<name>"));
             }
             for exporter in &spec.exporters {
                 let name = exporter.name();
                 if name.is_empty() || !exporters.insert(name) {
                     return Err(Error::config(format!(
-                        "an exporter named `{name}`; expected a name that no other has"
+                        "an exporter is named `{name}`; expected a name that is not empty and that no other has"
                     ))
-                    .help("its exports are in the folder export/<name>"));
+                    .help("choose another name: its exports go to the folder export/<name>"));
                 }
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: V
     let state_path = estimator.model_dir().join(STATE);
     if let Ok(text) = std::fs::read_to_string(&state_path) {
         let state: Value = serde_json::from_str(&text).map_err(|e| {
-            Error::data(format!("what earlier evaluations left cannot be read: {e}")).in_file(&state_path)
+            Error::data(format!("the state of earlier evaluations cannot be read: {e}")).in_file(&state_path)
         })?;
         sets.iter_mut().try_for_each(|set| set.restore(&state))?;
     }
@@ -42,7 +42,7 @@ pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: V
     loop {
         if let Some(signal) = signals.requested() {
             let message = format!("evaluation was interrupted by {signal}");
-            return Err(Error::new(ErrorKind::Interrupted, message).help("run the program again to go on"));
+            return Err(Error::new(ErrorKind::Interrupted, message).help("run the program again to continue"));
         }
         let newest = estimator.latest_checkpoint()?;
         let mut is_new = false;
@@ -88,18 +88,18 @@ fn check(estimator: &Estimator, specs: &[EvalSpec<'_>]) -> Result<()> {
     if index > 0 {
         return Err(Error::new(
             ErrorKind::Cluster,
-            format!("TF_CONFIG makes this process evaluator {index}; there can be one"),
+            format!("TF_CONFIG makes this process evaluator {index}; a cluster can have only one evaluator"),
         )
         .help("give it the index 0"));
     }
     for spec in specs {
         if spec.every.is_some() {
-            return Err(Error::config("an evaluator with a period of its own: it sees checkpoints, not steps")
+            return Err(Error::config("an EvalSpec sets `every`, but an evaluator sees checkpoints, not steps")
                 .help("use throttle_secs"));
         }
         if spec.early_stopping.is_some() {
-            return Err(Error::config("early stopping in an evaluator, which cannot end the training of others")
-                .help("give the TrainSpec a stop_if_no_increase_hook: it reads what the evaluator writes"));
+            return Err(Error::config("an EvalSpec sets early_stopping, but an evaluator cannot end the training")
+                .help("give the TrainSpec a stop_if_no_increase_hook, which reads the results of the evaluator"));
         }
     }
     Ok(())

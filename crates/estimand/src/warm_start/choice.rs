@@ -131,7 +131,7 @@ impl WarmStartSettings {
         let mut entries = entries.chain(self.prev_var_names.keys().map(|name| ("prev_var_name", name)));
         let Some((map, name)) = entries.find(|(_, name)| !is_chosen(name)) else { return Ok(()) };
         let near = nearest_name(name, viable()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        Err(Error::config(format!("{map} is given for `{name}`, which is no variable of the warm start"))
+        Err(Error::config(format!("{map} is given for `{name}`, which is not a variable of the warm start"))
             .help(format!("{near}there are {}", listed(viable()))))
     }
 

@@ -32,7 +32,7 @@ pub(super) fn check(
 ) -> Result<()> {
     let Some(was) = was else {
         if !is.is_empty() {
-            info!("{} has no manifest: what its rows mean is not compared", prefix.display());
+            info!("{} has no manifest: the meaning of its rows is not checked", prefix.display());
         }
         return Ok(());
     };
@@ -57,14 +57,17 @@ pub(super) fn check(
         noted.append(&mut refused);
     }
     if !noted.is_empty() {
-        warn!("the warm start is from a model with other meanings:\n    {}", listed(&noted));
+        warn!(
+            "The checkpoint of the warm start was trained with other vocabularies, classes or column settings:\n    {}",
+            listed(&noted)
+        );
     }
     if refused.is_empty() {
         return Ok(());
     }
     Err(Error::checkpoint(
         prefix,
-        format!("rows of the warm start stand for something else now:\n    {}", listed(&refused)),
+        format!("rows of the warm start now stand for other terms or ranges:\n    {}", listed(&refused)),
     )
     .help(
         "give a vocab_info to each variable whose vocabulary has changed; leave such variables out with vars(..); or, \
@@ -117,9 +120,7 @@ fn agree(info: &VocabInfo, before: &Entry, now: &Entry) -> Result<()> {
         let texts: Vec<&Listing> = texts.collect();
         if !texts.is_empty() && !texts.contains(&&named) {
             let message = format!("vocab_info names {named} for the vocabulary of the {whose}, which has {}", texts[0]);
-            return Err(
-                Error::config(message).help("name the terms in the order of their ids, all that the column has")
-            );
+            return Err(Error::config(message).help("name all terms of the column in the order of their ids"));
         }
     }
     Ok(())

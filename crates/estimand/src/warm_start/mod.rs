@@ -145,7 +145,9 @@ impl WarmStartSettings {
     /// Checks everything that needs neither a model nor a file.
     pub(crate) fn check(&self) -> Result<()> {
         if self.checkpoint.as_os_str().is_empty() {
-            return Err(Error::config("an empty path for a warm start").help("name a checkpoint or a folder of them"));
+            return Err(
+                Error::config("the path of the warm start is empty").help("name a checkpoint or a folder of them")
+            );
         }
         self.selection.check()?;
         for (name, info) in &self.vocab_infos {
@@ -205,7 +207,8 @@ fn read<'a>(one: &Chosen<'a>, values: &Values, old_rows: &mut OldRows<'a>, seed:
     let spec = one.spec;
     let absent = |e: Error| match one.is_slot {
         true => e.help(
-            "only the optimizer that wrote a checkpoint finds its slots there; without optimizer_slots they begin anew",
+            "leave out optimizer_slots, so that slots start anew: only the optimizer that wrote a checkpoint finds its \
+             slots there",
         ),
         false => e,
     };

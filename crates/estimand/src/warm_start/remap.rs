@@ -11,15 +11,17 @@ pub(super) fn remap(old: &Array, fresh: &Array, axis: usize, sources: &[Option<u
         Error::shape(format!("it is {old} in the checkpoint and {new} in the model: {why}"))
     };
     if fresh.rank() <= axis || old.rank() != fresh.rank() || old.dtype() != fresh.dtype() {
-        return Err(differ(format!("expected one dtype, and as many axes, of which axis {axis} is the vocabulary's")));
+        return Err(differ(format!(
+            "expected the same dtype and number of axes, with the vocabulary along axis {axis}"
+        )));
     }
     let n = fresh.dims()[axis];
     if sources.len() != n {
         return Err(differ(format!(
-            "the new vocabulary has {} terms and buckets for the {n} of axis {axis}",
+            "the new vocabulary has {} terms and buckets, but axis {axis} has the size {n}",
             sources.len()
         ))
-        .help("n_oov_buckets is that of the column, new_vocab_size the number of terms it uses"));
+        .help("set n_oov_buckets as in the column, and new_vocab_size to the number of terms it uses"));
     }
     let n_old = old.dims()[axis];
     let others = |array: &Array| {
@@ -31,8 +33,10 @@ pub(super) fn remap(old: &Array, fresh: &Array, axis: usize, sources: &[Option<u
         return Err(differ(format!("only axis {axis} may differ")));
     }
     if let Some(beyond) = sources.iter().flatten().find(|&&source| source >= n_old) {
-        return Err(differ(format!("term {beyond} of the old vocabulary is after the {n_old} of axis {axis}"))
-            .help("old_vocab_size is the number of terms that the checkpoint was trained with"));
+        return Err(differ(format!(
+            "term {beyond} of the old vocabulary is outside axis {axis}, which has the size {n_old}"
+        ))
+        .help("set old_vocab_size to the number of terms that the checkpoint was trained with"));
     }
     let n_outer: usize = fresh.dims()[..axis].iter().product();
     let width = fresh.dims()[axis + 1..].iter().product::<usize>() * fresh.dtype().size();
@@ -74,12 +78,16 @@ mod tests {
         let (old, fresh) = (matrix(2, 2, 0), matrix(3, 2, 0));
         let error =
             |old: &Array, axis, sources: &[Option<usize>]| remap(old, &fresh, axis, sources).unwrap_err().to_string();
-        assert!(error(&old, 0, &[None; 4]).contains("4 terms and buckets for the 3 of axis 0"));
-        assert!(error(&old, 0, &[None, None, Some(2)]).contains("term 2 of the old vocabulary is after the 2"));
-        assert!(error(&old, 1, &[None, None]).contains("i32[2, 2] in the checkpoint and i32[3, 2] in the model"));
-        assert!(error(&Array::from([1i32]), 0, &[None; 3]).contains("as many axes"));
+        assert!(error(&old, 0, &[None; 4]).contains("4 terms and buckets, but axis 0 has the size 3"));
         assert!(
-            error(&Array::zeros(estimand_tensor::DType::F32, [3, 2]).unwrap(), 0, &[None; 3]).contains("one dtype")
+            error(&old, 0, &[None, None, Some(2)])
+                .contains("term 2 of the old vocabulary is outside axis 0, which has the size 2")
+        );
+        assert!(error(&old, 1, &[None, None]).contains("i32[2, 2] in the checkpoint and i32[3, 2] in the model"));
+        assert!(error(&Array::from([1i32]), 0, &[None; 3]).contains("the same dtype and number of axes"));
+        assert!(
+            error(&Array::zeros(estimand_tensor::DType::F32, [3, 2]).unwrap(), 0, &[None; 3])
+                .contains("the same dtype")
         );
     }
 }

@@ -97,8 +97,8 @@ impl VocabInfo {
 
     pub(super) fn check(&self) -> Result<()> {
         if self.axis > 1 {
-            return Err(Error::config(format!("a vocabulary along axis {}", self.axis))
-                .help("rows are axis 0, columns axis 1; there is no other"));
+            return Err(Error::config(format!("the vocabulary is along axis {}; expected 0 or 1", self.axis))
+                .help("use axis 0 for rows or axis 1 for columns"));
         }
         Ok(())
     }
@@ -141,7 +141,7 @@ impl VocabSource {
         };
         let n = size.unwrap_or(terms.len());
         if n > terms.len() || n == 0 {
-            return Err(Error::config(format!("a vocabulary of {n} terms from a list of {}", terms.len())));
+            return Err(Error::config(format!("the vocabulary size is {n}, but the list has {} terms", terms.len())));
         }
         let mut text = Strings::with_capacity(n);
         for number in 0..n {

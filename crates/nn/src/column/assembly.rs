@@ -11,7 +11,7 @@ use crate::layer::name;
 pub(super) fn sorted(columns: impl Into<Columns>) -> Result<Vec<FeatureColumn>> {
     let Columns(mut columns) = columns.into();
     if columns.is_empty() {
-        return Err(Error::config("a list of no feature columns").help("give the model at least one"));
+        return Err(Error::config("the list of feature columns is empty").help("give the model at least one column"));
     }
     columns.iter().try_for_each(|column| column.check())?;
     columns.sort_by_key(|column| column.name());

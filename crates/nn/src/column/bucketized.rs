@@ -46,17 +46,23 @@ impl BucketizedColumn {
 
     fn mistake(&self) -> Result<()> {
         if self.source.dims.len() > 1 {
-            let text = format!("a bucketized column of a column of shape {:?}", self.source.dims);
+            let text =
+                format!("the column to bucketize has the shape {:?}; expected at most one axis", self.source.dims);
             return Err(Error::shape(text).help("bucketize a column with one axis: reshape the feature"));
         }
         if self.boundaries.is_empty() {
-            return Err(Error::config("no boundaries; expected at least one"));
+            return Err(Error::config("the list of boundaries is empty; expected at least one boundary"));
         }
         match self.boundaries.windows(2).find(|pair| pair[0].partial_cmp(&pair[1]) != Some(std::cmp::Ordering::Less)) {
-            None if self.boundaries.iter().any(|b| b.is_nan()) => Err(Error::config("NaN is no boundary")),
+            None if self.boundaries.iter().any(|b| b.is_nan()) => {
+                Err(Error::config("a boundary is NaN; expected a number"))
+            }
             None => Ok(()),
-            Some(pair) => Err(Error::config(format!("boundary {} comes before {}", pair[0], pair[1]))
-                .help("boundaries must increase, and differ as f32")),
+            Some(pair) => Err(Error::config(format!(
+                "boundary {} comes before {}; expected increasing boundaries",
+                pair[0], pair[1]
+            ))
+            .help("sort the boundaries, and remove those that are equal as f32")),
         }
     }
 

@@ -63,21 +63,21 @@ impl CrossedColumn {
 
     fn mistake(&self) -> Result<()> {
         if self.keys.len() < 2 {
-            return Err(Error::config(format!("a cross of {} keys; expected at least 2", self.keys.len())));
+            return Err(Error::config(format!("the crossed column has {} keys; expected at least 2", self.keys.len())));
         }
         check_size(self.n_buckets)?;
         self.keys.iter().try_for_each(|key| {
             let ColumnKey::Column(column) = key else { return Ok(()) };
             if column.kind() == "hash_bucket" {
-                return Err(Error::config(format!("{} is crossed", column.describe()))
+                return Err(Error::config(format!("{} cannot be crossed", column.describe()))
                     .help("a cross hashes by itself: give it the feature's name instead"));
             }
             if column.categorical().is_none() {
-                return Err(Error::config(format!("{} is crossed", column.describe()))
+                return Err(Error::config(format!("{} cannot be crossed", column.describe()))
                     .help("cross features by name and categorical columns; bucketize numbers"));
             }
             if column.kind() == "weighted" {
-                return Err(Error::config(format!("{} is crossed", column.describe()))
+                return Err(Error::config(format!("{} cannot be crossed", column.describe()))
                     .help("cross the column without its weights"));
             }
             column.check()

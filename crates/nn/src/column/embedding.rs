@@ -76,11 +76,11 @@ impl Table {
 
     pub(super) fn check(&self) -> Result<()> {
         if self.dimension == Some(0) {
-            return Err(Error::config("vectors of 0 numbers; expected at least 1"));
+            return Err(Error::config("the embedding dimension is 0; expected at least 1"));
         }
         match self.max_norm {
             Some(norm) if norm.is_nan() || norm <= 0.0 => {
-                Err(Error::config(format!("a largest norm of {norm}; expected one above 0")))
+                Err(Error::config(format!("max_norm is {norm}; expected a number above 0")))
             }
             _ => Ok(()),
         }
@@ -137,7 +137,11 @@ fn restored(path: &Path, tensor: &str, dims: &[usize]) -> Result<Initializer> {
     let newest = if path.is_dir() { latest_checkpoint(path)? } else { None };
     let value = BundleReader::open(newest.as_deref().unwrap_or(path))?.read(tensor)?;
     if value.dtype() != DType::F32 || value.dims() != dims {
-        let text = format!("`{tensor}` is {}{:?}, the column's table f32{dims:?}", value.dtype(), value.dims());
+        let text = format!(
+            "tensor `{tensor}` is {}{:?}; expected f32{dims:?}, as the column's table",
+            value.dtype(),
+            value.dims()
+        );
         return Err(Error::checkpoint(path, text));
     }
     Ok(Initializer::Value(value))

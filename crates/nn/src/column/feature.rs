@@ -19,8 +19,12 @@ impl CategoryKind {
         match dtype {
             DType::Str => Ok(CategoryKind::Text),
             DType::I32 | DType::I64 => Ok(CategoryKind::Integers),
-            other => Err(Error::dtype(Some(DType::Str), other, format!("categories of {other}"))
-                .help("categories are strings or integers; numbers are bucketized")),
+            other => Err(Error::dtype(
+                Some(DType::Str),
+                other,
+                format!("categories cannot be {other}; expected strings or integers"),
+            )
+            .help("use bucketized_column for numbers")),
         }
     }
 
@@ -56,10 +60,12 @@ fn other_type(key: &str, dtype: DType, takes: CategoryKind) -> Error {
         Error::dtype(None, dtype, format!("feature `{key}` holds {dtype}; the column takes {}", takes.describe()));
     match (takes, dtype) {
         (CategoryKind::Text, DType::I32 | DType::I64) => {
-            error.help("give the column .dtype(DType::I64), or the feature strings")
+            error.help("call .dtype(DType::I64) on the column, or make the feature strings")
         }
-        (CategoryKind::Integers, DType::Str) => error.help("give the feature integers, or the column strings"),
-        _ => error.help("categories are strings or integers; numbers are bucketized"),
+        (CategoryKind::Integers, DType::Str) => {
+            error.help("make the feature integers, or make the column one of strings")
+        }
+        _ => error.help("give the feature strings or integers; use bucketized_column for numbers"),
     }
 }
 
@@ -82,9 +88,9 @@ pub(super) fn numbers(features: &Inputs, key: &str, dims: &[usize]) -> Result<Te
     let n: Option<usize> = inner.iter().map(|dim| dim.known()).product();
     if dense.rank() == 0 || n != Some(dims.iter().product()) {
         let help = match n {
-            Some(n) if dense.rank() <= 2 => format!("give the column .shape([{n}])"),
-            Some(_) => format!("give the column .shape({inner:?})"),
-            None => "rows of different length are for sequence_numeric_column".to_string(),
+            Some(n) if dense.rank() <= 2 => format!("call .shape([{n}]) on the column"),
+            Some(_) => format!("call .shape({inner:?}) on the column"),
+            None => "use sequence_numeric_column for rows of different length".to_string(),
         };
         return Err(Error::shape(format!(
             "feature `{key}` is {}; the column takes {dims:?} numbers a row",

@@ -40,7 +40,7 @@ impl FeatureColumn {
     pub(super) fn expect_categorical(&self) -> Result<&dyn CategoricalColumn> {
         self.categorical().ok_or_else(|| {
             let error = Error::config(format!("{} is not categorical", self.describe()));
-            error.help("take a categorical_column_with_*, a bucketized or a crossed column")
+            error.help("use a categorical_column_with_*, a bucketized or a crossed column")
         })
     }
 
@@ -48,7 +48,7 @@ impl FeatureColumn {
     pub(super) fn expect_steps(&self) -> Result<&dyn CategoricalSequenceColumn> {
         self.categorical_sequence().ok_or_else(|| {
             let error = Error::config(format!("{} is not a categorical sequence", self.describe()));
-            error.help("take a sequence_categorical_column_with_*")
+            error.help("use a sequence_categorical_column_with_*")
         })
     }
 

@@ -49,7 +49,7 @@ impl HashBucketColumn {
 pub(super) fn check_size(n_buckets: usize) -> Result<()> {
     match i64::try_from(n_buckets) {
         Ok(1..) => Ok(()),
-        _ => Err(Error::config(format!("a hash bucket size of {n_buckets}; expected at least 1"))
+        _ => Err(Error::config(format!("the hash bucket size is {n_buckets}; expected at least 1"))
             .help("two to five times the number of categories keeps collisions rare")),
     }
 }

@@ -43,11 +43,11 @@ impl IdentityColumn {
 
     fn mistake(&self) -> Result<()> {
         if self.n_buckets == 0 {
-            return Err(Error::config("0 buckets; expected at least 1"));
+            return Err(Error::config("the number of buckets is 0; expected at least 1"));
         }
         match self.default_value {
             Some(id) if id < 0 || id >= self.n_buckets as i64 => {
-                Err(Error::config(format!("a default of {id}; expected 0 to {}", self.n_buckets - 1)))
+                Err(Error::config(format!("default_value is {id}; expected 0 to {}", self.n_buckets - 1)))
             }
             _ => Ok(()),
         }

@@ -57,11 +57,11 @@ pub(super) fn flat(dense: &dyn DenseColumn, features: &Inputs) -> Result<Tensor>
 }
 
 fn not_dense(column: &FeatureColumn) -> Error {
-    let error = Error::config(format!("{} has no numbers for an input layer", column.describe()));
+    let error = Error::config(format!("{} is not dense, so input_layer cannot use it", column.describe()));
     if column.categorical().is_some() {
         error.help("wrap it in indicator_column or embedding_column")
     } else if column.sequence().is_some() || column.categorical_sequence().is_some() {
-        error.help("give sequences to sequence_input_layer")
+        error.help("use sequence_input_layer for sequences")
     } else {
         error
     }

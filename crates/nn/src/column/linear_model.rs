@@ -101,7 +101,7 @@ impl LinearModel {
     fn build(&self, features: &Inputs) -> Result<LinearOutput> {
         let columns = sorted(&self.columns)?;
         if self.units == 0 {
-            return Err(Error::config("a linear model of 0 units; expected at least 1"));
+            return Err(Error::config("the linear model has 0 units; expected at least 1"));
         }
         let graph = features.graph();
         let _layer = graph.reopen(&layer_name(graph, "linear_model"));
@@ -130,8 +130,8 @@ impl LinearModel {
         match (column.categorical(), column.dense()) {
             (Some(categorical), _) => self.categorical(categorical, features),
             (None, Some(dense)) => self.dense(dense, features),
-            (None, None) => Err(Error::config(format!("{} cannot be added up", column.describe()))
-                .help("a linear model takes dense and categorical columns; sequences are for sequence_input_layer")),
+            (None, None) => Err(Error::config(format!("{} cannot be used in a linear model", column.describe()))
+                .help("use dense or categorical columns; use sequence_input_layer for sequences")),
         }
     }
 

@@ -21,12 +21,15 @@ impl Normalizer {
         match self {
             Normalizer::ZScore { mean, stddev } if !(mean.is_finite() && stddev.is_finite() && *stddev > 0.0) => {
                 Err(Error::config(format!(
-                    "a z-score with mean {mean} and deviation {stddev}; expected a deviation above 0"
+                    "the z-score has the mean {mean} and the deviation {stddev}; expected finite numbers and a \
+                     deviation above 0"
                 ))
                 .help("leave out a column whose numbers are all the same"))
             }
             Normalizer::MinMax { low, high } if !(low.is_finite() && high.is_finite() && low < high) => {
-                Err(Error::config(format!("a range from {low} to {high}; expected one that is not empty")))
+                Err(Error::config(format!(
+                    "the range goes from {low} to {high}; expected finite numbers, the smaller one first"
+                )))
             }
             _ => Ok(()),
         }
@@ -61,8 +64,9 @@ impl Normalizer {
                     y.means("numbers of the normaliser", Listing::of_floats(&constants));
                 }
                 if !y.is_poisoned() && !x.is_poisoned() && y.shape() != x.shape() {
-                    let text = format!("the normalizer made {} of {}", y.spec(), x.spec());
-                    return Err(Error::shape(text).help("it must keep the shape"));
+                    let text =
+                        format!("the normalizer returned {} for {}; expected the same shape", y.spec(), x.spec());
+                    return Err(Error::shape(text).help("return a tensor with the shape of the input"));
                 }
                 y
             }

@@ -113,14 +113,17 @@ impl NumericColumn {
     fn default(&self) -> Result<Option<Array>> {
         let Some(value) = &self.default_value else { return Ok(None) };
         if value.rank() > 0 && value.dims() != self.dims {
-            let text = format!("a default of {:?} for a column of {:?}", value.dims(), self.dims);
+            let text =
+                format!("the default value has the shape {:?}; the column has the shape {:?}", value.dims(), self.dims);
             return Err(Error::shape(text).help("give one number for all, or an array of the column's shape"));
         }
         let n = element_count(&self.dims)?;
         number_like(value, self.dtype)?.map_or_else(
             || {
-                let text = format!("a default of {} for a column of {}", value.dtype(), self.dtype);
-                Err(Error::dtype(Some(self.dtype), value.dtype(), text).help("give it a default of the column's dtype"))
+                let text =
+                    format!("the default value is {}, which does not fit a column of {}", value.dtype(), self.dtype);
+                Err(Error::dtype(Some(self.dtype), value.dtype(), text)
+                    .help("give a default value of the column's dtype"))
             },
             |values| spread(values, n, self.dtype)?.reshape(&self.dims).map(Some),
         )
@@ -130,13 +133,13 @@ impl NumericColumn {
 /// Reports mistakes in sizes or dtype, for all columns of numbers.
 pub(super) fn check_shape(dims: &[usize], dtype: DType) -> Result<()> {
     if dims.contains(&0) {
-        return Err(Error::shape(format!("a shape of {dims:?}; expected sizes of at least 1")));
+        return Err(Error::shape(format!("the shape is {dims:?}; expected sizes of at least 1")));
     }
     element_count(dims)?;
     match dtype {
         DType::Str | DType::Bool => {
-            Err(Error::dtype(Some(DType::F32), dtype, format!("a column of numbers with dtype {dtype}"))
-                .help("take a float or integer dtype; strings are for categorical columns"))
+            Err(Error::dtype(Some(DType::F32), dtype, format!("a numeric column cannot have the dtype {dtype}"))
+                .help("use a float or integer dtype; use a categorical column for strings"))
         }
         _ => Ok(()),
     }

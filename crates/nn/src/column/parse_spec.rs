@@ -77,15 +77,15 @@ fn with_label(
 /// A default of the label's dtype and size. `value` holds one value or one for each number.
 fn label_default(value: &Array, dtype: DType, n: usize) -> Result<Array> {
     if value.dtype() != dtype || value.len() != n {
-        let text = format!("a default of {}{:?} for a label of {dtype}[{n}]", value.dtype(), value.dims());
-        return Err(Error::config(text).help("give it a default like the label"));
+        let text = format!("the default of the label is {}{:?}; expected {dtype}[{n}]", value.dtype(), value.dims());
+        return Err(Error::config(text).help("give a default with the dtype and the size of the label"));
     }
     value.reshape([n])
 }
 
 fn add(spec: &mut BatchSpec, what: &str, key: &str, feature: FeatureSpec) -> Result<()> {
     if spec.contains_key(key) {
-        return Err(Error::config(format!("the {what} `{key}` is a feature of a column too"))
+        return Err(Error::config(format!("the {what} `{key}` is also the feature of a column"))
             .help(format!("give the {what} a name of its own")));
     }
     spec.insert(key.to_string(), feature);

@@ -149,7 +149,9 @@ fn steps(dense: &Tensor) -> Result<Tensor> {
         2 => Ok(dense.clone()),
         3 if dense.shape().dims()[2] == 1.into() => Ok(dense.squeeze(&[2])),
         _ if dense.is_poisoned() => Ok(dense.clone()),
-        _ => Err(Error::shape(format!("{} is no sequence of categories; expected [batch, steps]", dense.describe()))),
+        _ => {
+            Err(Error::shape(format!("{} is not a sequence of categories; expected [batch, steps]", dense.describe())))
+        }
     }
 }
 

@@ -78,11 +78,13 @@ fn build(features: &Inputs, columns: impl Into<Columns>) -> Result<(Tensor, Tens
 }
 
 fn not_a_sequence(column: &FeatureColumn) -> Error {
-    let error = Error::config(format!("{} has no steps for a sequence input layer", column.describe()));
+    let error =
+        Error::config(format!("{} is not a dense sequence, so sequence_input_layer cannot use it", column.describe()));
     match column.categorical_sequence() {
         Some(_) => error.help("wrap it in indicator_column or embedding_column"),
-        None => error
-            .help("take sequence_numeric_column or a sequence_categorical_column_with_*; others are for input_layer"),
+        None => error.help(
+            "use sequence_numeric_column or a sequence_categorical_column_with_*; use input_layer for other columns",
+        ),
     }
 }
 

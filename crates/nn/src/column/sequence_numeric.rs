@@ -75,9 +75,12 @@ impl SequenceNumericColumn {
         match features.find(&self.key)? {
             Input::Ragged(rows) => expect_numbers(&self.key, rows.values.dtype()).map(|()| rows),
             Input::Dense(dense) => {
-                let text =
-                    format!("feature `{}` is {}, of which nothing tells where sequences end", self.key, dense.spec());
-                Err(Error::shape(text).help("feed it ragged"))
+                let text = format!(
+                    "feature `{}` is the dense {}, which does not show where each sequence ends",
+                    self.key,
+                    dense.spec()
+                );
+                Err(Error::shape(text).help("feed it as a ragged feature"))
             }
         }
     }

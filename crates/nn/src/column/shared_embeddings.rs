@@ -85,8 +85,9 @@ impl SharedEmbeddings {
         rest.iter().try_for_each(|column| {
             if column.kind() != first.kind() || column.expect_ids()? != n {
                 let of = |c: &FeatureColumn| Ok(format!("{} ({} ids)", c.describe(), c.expect_ids()?));
-                let text = format!("{} and {} share a table", of(first)?, of(column)?);
-                return Err(Error::config(text).help("share between columns of one kind with the same number of ids"));
+                let text = format!("{} and {} cannot share a table", of(first)?, of(column)?);
+                return Err(Error::config(text)
+                    .help("share a table between columns of the same kind with the same number of ids"));
             }
             Ok(())
         })

@@ -90,7 +90,7 @@ impl VocabularyFileColumn {
     fn read(&self) -> Result<LookupTable> {
         CategoryKind::of(self.dtype)?;
         if self.size == Some(0) {
-            return Err(Error::config("a vocabulary of 0 lines; expected at least 1"));
+            return Err(Error::config("the vocabulary size is 0; expected at least 1"));
         }
         LookupTable::from_file(&self.path, self.size, self.dtype)
     }

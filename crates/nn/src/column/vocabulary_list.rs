@@ -89,8 +89,10 @@ impl Unknown {
             (Some(id), 0) => Ok(table.default_id(id)),
             (None, 0) => Ok(table),
             (None | Some(-1), n) => table.n_oov_buckets(i64::try_from(n).unwrap_or(i64::MAX)),
-            (Some(id), n) => Err(Error::config(format!("a default of {id} and {n} buckets for unknown categories"))
-                .help("give it one of the two")),
+            (Some(id), n) => Err(Error::config(format!(
+                "default_value is {id} and n_oov_buckets is {n}; only one of them can be set"
+            ))
+            .help("remove one of the two settings")),
         }
     }
 }

@@ -49,8 +49,8 @@ impl WeightedColumn {
         match self.dtype.is_number() {
             true => Ok(()),
             false => {
-                let text = format!("weights of {}; expected numbers", self.dtype);
-                Err(Error::dtype(Some(DType::F32), self.dtype, text).help("take DType::F32, or an integer"))
+                let text = format!("the weights have the dtype {}; expected numbers", self.dtype);
+                Err(Error::dtype(Some(DType::F32), self.dtype, text).help("use DType::F32 or an integer dtype"))
             }
         }
     }
@@ -100,7 +100,7 @@ impl CategoricalColumn for WeightedColumn {
         if dtype != self.dtype {
             let text = format!("the weights `{}` are {dtype}; the column takes {}", self.weight_key, self.dtype);
             return Err(
-                Error::dtype(Some(self.dtype), dtype, text).help("give the column .dtype(..), or cast the feature")
+                Error::dtype(Some(self.dtype), dtype, text).help("call .dtype(..) on the column, or cast the feature")
             );
         }
         let weights = match input {

@@ -114,10 +114,10 @@ impl Layer for BatchNorm {
 
     fn build(&self, build: &mut Build<'_>) {
         let Some(axis) = resolve_axis(build.input(), self.axis) else {
-            return build.refuse(Error::shape(format!("axis {} of {}", self.axis, build.input().describe())));
+            return build.refuse(Error::shape(format!("{} has no axis {}", build.input().describe(), self.axis)));
         };
         if !(0.0..=1.0).contains(&self.momentum) {
-            return build.refuse(Error::config(format!("momentum {}, expected 0 to 1", self.momentum)));
+            return build.refuse(Error::config(format!("momentum is {}; expected 0 to 1", self.momentum)));
         }
         if !build.takes(2..=usize::MAX, "[batch, ..., channels]") {
             return;

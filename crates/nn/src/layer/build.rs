@@ -106,7 +106,7 @@ impl Build<'_> {
             _ => {
                 let text =
                     format!("layer `{}` got {}, whose last size is not known", self.built.name, self.x.describe());
-                let help = "variables need sizes: declare the placeholder's last axis, or reshape";
+                let help = "declare the size of the placeholder's last axis, or reshape: variables need known sizes";
                 self.graph().error(Error::shape(text).help(help));
                 1
             }
@@ -166,8 +166,9 @@ impl Build<'_> {
         match self.built.weights.iter().find(|(n, _)| *n == name) {
             Some((_, weight)) => self.graph().constrain(weight, constraint),
             None => {
-                let text = format!("{} for a weight `{name}`, which was not made", constraint.name());
-                self.refuse(Error::config(text).help("make it with build.weight before"));
+                let text =
+                    format!("constraint {} is for weight `{name}`, which the layer has not made", constraint.name());
+                self.refuse(Error::config(text).help("make the weight with build.weight(..) first"));
             }
         }
     }
@@ -212,7 +213,7 @@ impl Build<'_> {
         } else if dtype != DType::F32 {
             let text = format!("layer `{}` got {}; expected f32", self.built.name, self.x.describe());
             let error = Error::dtype(Some(DType::F32), dtype, text);
-            self.graph().error(error.help("use .cast(DType::F32), or an Embedding for ids"));
+            self.graph().error(error.help("call .cast(DType::F32), or use an Embedding for ids"));
         }
         ranks.contains(&rank) && dtype == DType::F32
     }
@@ -284,7 +285,7 @@ impl LayerCall<'_> {
         match resolve_axis(self.x, axis) {
             Some(axis) => Ok(axis),
             None => {
-                let text = format!("layer `{}`: axis {axis} of {}", self.built.name, self.x.describe());
+                let text = format!("layer `{}` got {}, which has no axis {axis}", self.built.name, self.x.describe());
                 Err(self.x.graph().error(Error::shape(text)))
             }
         }

@@ -109,7 +109,10 @@ impl Layer for Conv1d {
 
     fn build(&self, build: &mut Build<'_>) {
         if self.filters == 0 || self.kernel_size == 0 {
-            let text = format!("{} filters of {} steps; expected at least 1 of each", self.filters, self.kernel_size);
+            let text = format!(
+                "the layer has {} filters of {} steps; expected at least 1 of each",
+                self.filters, self.kernel_size
+            );
             return build.refuse(Error::config(text));
         }
         if !check_steps(build, &[self.strides], &[self.dilation]) || !build.takes(3..=3, "[batch, steps, channels]") {

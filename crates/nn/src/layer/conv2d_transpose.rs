@@ -68,16 +68,18 @@ impl Conv2dTranspose {
         extra: Option<usize>,
     ) -> Result<usize> {
         let Some(Dim::Known(n)) = x.shape().dims().get(axis).copied() else {
-            let text = format!("{}, whose height or width is not known", x.describe());
-            return Err(Error::shape(text).help("declare the placeholder's sizes, or reshape"));
+            let text = format!("the height or width of {} is not known", x.describe());
+            return Err(Error::shape(text).help("declare the sizes of the placeholder, or reshape"));
         };
-        let overflow = || Error::shape(format!("the result of {} is too large", x.describe()));
+        let overflow = || Error::shape(format!("the result for {} is too large", x.describe()));
         let span = (taps - 1).checked_mul(dilation).and_then(|s| s.checked_add(1)).ok_or_else(overflow)?;
         let length = match (extra, self.window.padding) {
             (None, Padding::Same) => n.checked_mul(stride),
             (None, Padding::Valid) => n.checked_mul(stride).and_then(|n| n.checked_add(span.saturating_sub(stride))),
             (Some(extra), _) if extra >= stride => {
-                let text = format!("an output padding of {extra} with strides of {stride}; expected fewer");
+                let text = format!(
+                    "the output padding is {extra} and the stride is {stride}; expected a padding below the stride"
+                );
                 return Err(Error::config(text));
             }
             (Some(extra), padding) => {
@@ -90,7 +92,8 @@ impl Conv2dTranspose {
         match self.window.padding.place(length, taps, stride, dilation) {
             Some((back, ..)) if back == n => Ok(length),
             _ => Err(Error::config(format!(
-                "an output padding of {} gives {length} for axis {axis} of {}, which a convolution does not turn back to {n}",
+                "with an output padding of {}, axis {axis} of {} becomes {length}, which no convolution turns back \
+                 to {n}",
                 extra.unwrap_or(0),
                 x.describe()
             ))

@@ -11,7 +11,7 @@ use crate::border::Border;
 fn crop<const N: usize>(x: &Tensor, border: Border<N>) -> Tensor {
     for (&(before, after), size) in border.0.iter().zip(&x.shape().dims()[1..]) {
         if size.known().is_some_and(|n| before.saturating_add(after) >= n) {
-            let text = format!("{:?} cropped from {}; expected something to be left", border.0, x.describe());
+            let text = format!("cropping by {:?} leaves nothing of {}", border.0, x.describe());
             return x.graph().error(Error::shape(text));
         }
     }

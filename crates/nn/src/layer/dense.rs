@@ -48,7 +48,7 @@ impl Layer for Dense {
 
     fn build(&self, build: &mut Build<'_>) {
         if self.units == 0 {
-            return build.refuse(Error::config("0 units; expected at least 1"));
+            return build.refuse(Error::config("the layer has 0 units; expected at least 1"));
         }
         if build.takes(2..=usize::MAX, "[batch, ..., inputs]") {
             self.affine.build(build, &[build.channels(), self.units]);

@@ -48,7 +48,9 @@ impl Layer for Dropout {
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         if !(0.0..1.0).contains(&self.rate) {
-            return x.graph().error(Error::config(format!("dropout rate {}, expected 0 <= rate < 1", self.rate)));
+            return x
+                .graph()
+                .error(Error::config(format!("the dropout rate is {}; expected 0 <= rate < 1", self.rate)));
         }
         let mask = match &self.noise_shape {
             _ if !call.training() => return x.clone(),
@@ -56,7 +58,11 @@ impl Layer for Dropout {
             Some(mask) => mask,
         };
         if mask.len() != x.rank() {
-            let text = format!("a noise shape of {} axes for {}; expected one size for each", mask.len(), x.describe());
+            let text = format!(
+                "the noise shape has {} sizes for {}; expected one size for each axis",
+                mask.len(),
+                x.describe()
+            );
             return x.graph().error(Error::shape(text));
         }
         let sizes = mask.iter().zip(x.shape().dims()).map(|(size, &axis)| size.map_or(axis, Into::into));

@@ -65,7 +65,8 @@ impl Layer for Embedding {
     fn build(&self, build: &mut Build<'_>) {
         let dims = [self.input_dim, self.output_dim];
         if dims.contains(&0) {
-            return build.refuse(Error::config(format!("a table of {dims:?}; expected at least 1 of each")));
+            return build
+                .refuse(Error::config(format!("the table has the shape {dims:?}; expected sizes of at least 1")));
         }
         self.options.build(build, "embeddings", &dims, Initializer::RandomUniform { low: -0.05, high: 0.05 });
     }

@@ -97,13 +97,17 @@ impl Layer for LayerNorm {
         }
         let x = build.input();
         let Some(axes) = self.resolved(x) else {
-            let text = format!("axes {:?} of {}; expected some after the batch, each once", self.axes, x.describe());
+            let text = format!(
+                "the axes {:?} do not fit {}; expected at least one axis after the batch, each at most once",
+                self.axes,
+                x.describe()
+            );
             return build.refuse(Error::shape(text));
         };
         let size = |&axis: &usize| x.shape().dims()[axis].known();
         let Some(dims) = axes.iter().map(size).collect::<Option<Vec<usize>>>() else {
-            let text = format!("axes {:?} of {}, whose sizes are not all known", self.axes, x.describe());
-            let help = "variables need sizes: declare the placeholder's axes, or reshape";
+            let text = format!("the sizes of the axes {:?} of {} are not all known", self.axes, x.describe());
+            let help = "declare the sizes of the placeholder's axes, or reshape: variables need known sizes";
             return build.refuse(Error::shape(text).help(help));
         };
         if self.scale {

@@ -219,18 +219,22 @@ impl Layer for MultiHeadAttention {
     fn build(&self, build: &mut Build<'_>) {
         let sizes = [self.num_heads, self.key_dim, self.value_dim, self.output_dim.unwrap_or(1)];
         if sizes.contains(&0) {
-            let text = format!("{} heads of {} and {} numbers", self.num_heads, self.key_dim, self.value_dim);
-            return build.refuse(Error::config(text).help("expected at least 1 of each"));
+            let text = format!(
+                "num_heads is {}, key_dim is {} and value_dim is {}",
+                self.num_heads, self.key_dim, self.value_dim
+            );
+            return build.refuse(Error::config(text).help("set each to at least 1"));
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            return build.refuse(Error::config(format!("dropout rate {}, expected 0 <= rate < 1", self.dropout)));
+            return build
+                .refuse(Error::config(format!("the dropout rate is {}; expected 0 <= rate < 1", self.dropout)));
         }
         let [query, key, value] = self.inputs(build.input());
         for x in [&query, &key, &value] {
             let known = x.shape().dims().last().is_some_and(|d| d.known().is_some());
             if x.rank() != 3 || x.dtype() != DType::F32 || !known {
-                let text = format!("attention over {}; expected f32 [batch, steps, inputs]", x.describe());
-                return build.refuse(Error::shape(text).help("the number of inputs must be known"));
+                let text = format!("attention got {}; expected f32 [batch, steps, inputs]", x.describe());
+                return build.refuse(Error::shape(text).help("declare the size of the last axis: it must be known"));
             }
         }
         let projections = [(QUERY, &query, self.key_dim), (KEY, &key, self.key_dim), (VALUE, &value, self.value_dim)];

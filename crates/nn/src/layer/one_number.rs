@@ -33,7 +33,8 @@ macro_rules! one_number_layer {
 
             fn call(&self, call: &super::LayerCall<'_>) -> estimand_graph::Tensor {
                 if !$range.contains(&self.$option) {
-                    let text = format!(concat!($kind, " ", stringify!($option), " {}, expected ", $expected), self.$option);
+                    let option = concat!("the ", stringify!($option), " of ", $kind);
+                    let text = format!(concat!("{} is {}; expected ", $expected), option, self.$option);
                     return call.input().graph().error(estimand_tensor::Error::config(text));
                 }
                 $make(call, self.$option)

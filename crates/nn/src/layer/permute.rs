@@ -46,7 +46,7 @@ impl Layer for Permute {
         sorted.sort_unstable();
         if !sorted.iter().copied().eq(1..x.rank()) {
             let text = format!(
-                "axes {:?} of {}; expected each of 1 to {} once",
+                "the order of axes {:?} does not fit {}; expected each of 1 to {} once",
                 self.dims,
                 x.describe(),
                 x.rank().saturating_sub(1)

@@ -59,13 +59,14 @@ impl Layer for PRelu {
         }
         let x = build.input();
         if let Some(axis) = self.shared_axes.iter().find(|&&axis| axis == 0 || axis >= x.rank()) {
-            let text = format!("shared axis {axis} of {}; expected 1 to {}", x.describe(), x.rank() - 1);
+            let text = format!("axis {axis} of {} cannot be shared; expected 1 to {}", x.describe(), x.rank() - 1);
             return build.refuse(Error::shape(text));
         }
         let size = |axis| if self.shared_axes.contains(&axis) { Some(1) } else { x.shape().dims()[axis].known() };
         let Some(dims) = (1..x.rank()).map(size).collect::<Option<Vec<usize>>>() else {
-            let text = format!("slopes for {}, whose sizes are not all known", x.describe());
-            return build.refuse(Error::shape(text).help("share the slopes along such axes with .shared_axes(..)"));
+            let text = format!("the sizes of {} are not all known, so the slopes cannot be made", x.describe());
+            return build
+                .refuse(Error::shape(text).help("share the slopes along the unknown axes with .shared_axes(..)"));
         };
         self.alpha.build(build, "alpha", &dims, Initializer::Zeros);
     }

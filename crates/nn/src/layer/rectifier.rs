@@ -111,7 +111,7 @@ impl Layer for Relu {
             ("threshold", self.threshold),
         ];
         if let Some((name, value)) = options.iter().find(|(_, value)| !(0.0..f64::INFINITY).contains(value)) {
-            return x.graph().error(Error::config(format!("re_lu {name} {value}, expected 0 or more")));
+            return x.graph().error(Error::config(format!("the {name} of re_lu is {value}; expected 0 or more")));
         }
         let y = if self.threshold == 0.0 { x.relu() } else { above(x, self.threshold) };
         let y = match self.max_value {

@@ -50,7 +50,11 @@ impl Layer for Reshape {
             shape.0.push(match usize::try_from(d) {
                 Ok(n) => Dim::Known(n),
                 Err(_) if d == -1 => Graph::ANY,
-                Err(_) => return x.graph().error(Error::shape(format!("a size of {d}; expected -1 or more"))),
+                Err(_) => {
+                    return x
+                        .graph()
+                        .error(Error::shape(format!("a size of the new shape is {d}; expected -1 or more")));
+                }
             });
         }
         x.reshape_as(shape)

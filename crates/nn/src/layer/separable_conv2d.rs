@@ -70,7 +70,7 @@ impl Layer for SeparableConv2d {
 
     fn build(&self, build: &mut Build<'_>) {
         if self.depth_multiplier == 0 {
-            return build.refuse(Error::config("a depth multiplier of 0; expected at least 1"));
+            return build.refuse(Error::config("the depth multiplier is 0; expected at least 1"));
         }
         if self.window.fits(build, self.filters, "filters") {
             let ((height, width), channels) = (self.window.size.pair(), build.channels());

@@ -38,7 +38,7 @@ impl Layer for UpSampling1d {
         }
         let x = call.input();
         if self.size == 0 {
-            return x.graph().error(Error::config("up-sampling by 0; expected at least 1"));
+            return x.graph().error(Error::config("the size of up_sampling1d is 0; expected at least 1"));
         }
         let dims = x.shape().dims();
         x.expand_dims(2).tile(&[1, 1, self.size, 1]).reshape_as(Shape::from([dims[0], Graph::ANY, dims[2]]))
@@ -85,7 +85,7 @@ impl Layer for UpSampling2d {
         }
         let (x, (rows, columns)) = (call.input(), self.size.pair());
         if rows == 0 || columns == 0 {
-            let text = format!("up-sampling by {rows} x {columns}; expected at least 1 of each");
+            let text = format!("the size of up_sampling2d is {rows} x {columns}; expected at least 1 x 1");
             return x.graph().error(Error::config(text));
         }
         let dims = x.shape().dims();
@@ -94,8 +94,8 @@ impl Layer for UpSampling2d {
             (Some(height), Some(width)) if self.bilinear => x.resize_bilinear((height, width)),
             (Some(height), Some(width)) => x.resize_nearest((height, width)),
             _ => {
-                let text = format!("up-sampling of {}, whose height or width is not known", x.describe());
-                x.graph().error(Error::shape(text).help("declare the placeholder's sizes, or reshape"))
+                let text = format!("up_sampling2d got {}, whose height or width is not known", x.describe());
+                x.graph().error(Error::shape(text).help("declare the sizes of the placeholder, or reshape"))
             }
         }
     }

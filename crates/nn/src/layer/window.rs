@@ -25,7 +25,7 @@ impl Window {
     pub fn fits(&self, build: &Build<'_>, n: usize, what: &str) -> bool {
         let ((height, width), strides, dilation) = (self.size.pair(), self.strides.pair(), self.dilation.pair());
         if n == 0 || height == 0 || width == 0 {
-            let text = format!("{n} {what} of {height} x {width}; expected at least 1 of each");
+            let text = format!("the layer has {n} {what} of {height} x {width}; expected at least 1 of each");
             build.refuse(Error::config(text));
             return false;
         }
@@ -65,10 +65,10 @@ impl Window {
 #[track_caller]
 pub(super) fn check_steps(build: &Build<'_>, strides: &[usize], dilation: &[usize]) -> bool {
     let error = if strides.contains(&0) || dilation.contains(&0) {
-        format!("strides {strides:?} and dilation {dilation:?}; expected at least 1 of each")
+        format!("the strides are {strides:?} and the dilation is {dilation:?}; expected at least 1 of each")
     } else if strides.iter().any(|&s| s > 1) && dilation.iter().any(|&d| d > 1) {
         // TF: refused, since no kernel of TensorFlow supports both.
-        format!("strides {strides:?} and dilation {dilation:?}; expected 1 for one of them")
+        format!("the strides are {strides:?} and the dilation is {dilation:?}; expected 1 for one of them")
     } else {
         return true;
     };
@@ -81,7 +81,9 @@ pub(super) fn check_steps(build: &Build<'_>, strides: &[usize], dilation: &[usiz
 pub(super) fn check_groups(build: &Build<'_>, groups: usize, channels: usize, filters: usize) -> bool {
     let whole = groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups);
     if !whole {
-        let text = format!("{groups} groups of {channels} channels and {filters} filters; expected a divisor of both");
+        let text = format!(
+            "the number of groups is {groups}; expected a divisor of the {channels} channels and the {filters} filters"
+        );
         build.refuse(Error::config(text));
     }
     whole

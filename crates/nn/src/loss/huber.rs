@@ -45,7 +45,9 @@ impl Loss for Huber {
 
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         if self.delta.is_nan() || self.delta <= 0.0 {
-            return predictions.graph().error(Error::config(format!("huber delta {}, expected above 0", self.delta)));
+            return predictions
+                .graph()
+                .error(Error::config(format!("the delta of huber is {}; expected a number above 0", self.delta)));
         }
         let error = (predictions - matched(self.name(), labels, predictions)).abs();
         let quadratic = error.minimum(self.delta);

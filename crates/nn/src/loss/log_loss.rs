@@ -56,7 +56,9 @@ impl Loss for LogLoss {
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let epsilon = self.epsilon;
         if !(0.0..1.0).contains(&epsilon) {
-            return predictions.graph().error(Error::config(format!("log_loss epsilon {epsilon}, expected 0 to 1")));
+            return predictions
+                .graph()
+                .error(Error::config(format!("the epsilon of log_loss is {epsilon}; expected 0 <= epsilon < 1")));
         }
         let labels = matched(self.name(), labels, predictions);
         let yes = &labels * (predictions + epsilon).log();

@@ -130,7 +130,7 @@ fn smoothed(labels: Tensor, smoothing: f64, middle: f64) -> Tensor {
     match smoothing {
         0.0 => labels,
         s if (0.0..=1.0).contains(&s) => labels * (1.0 - s) + s * middle,
-        s => labels.graph().error(Error::config(format!("label smoothing {s}, expected 0 to 1"))),
+        s => labels.graph().error(Error::config(format!("the label smoothing is {s}; expected 0 to 1"))),
     }
 }
 

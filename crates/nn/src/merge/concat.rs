@@ -46,8 +46,8 @@ impl Merge for Concat {
                 && !sizes.into_iter().any(|(i, (a, b))| Some(i) != axis && differ(a.known(), b.known()))
         };
         if axis.is_none() || !inputs.iter().all(fits) {
-            let text = format!("{} along axis {} of {}", self.kind(), self.axis, described(inputs));
-            return inputs[0].graph().error(Error::shape(text).help("all sizes but that of the axis must be equal"));
+            let text = format!("{} cannot join {} along axis {}", self.kind(), described(inputs), self.axis);
+            return inputs[0].graph().error(Error::shape(text).help("make all sizes equal except that of the axis"));
         }
         Tensor::concat(inputs, self.axis)
     }

@@ -60,15 +60,18 @@ impl Merge for Dot {
         };
         let inner = |x: &Tensor, axis: i64| resolve_axis(x, axis).filter(|&axis| axis > 0);
         let (Some(i), Some(j)) = (inner(a, self.axes.0), inner(b, self.axes.1)) else {
-            let text =
-                format!("dot along axes {:?} of {}; expected axes after the batch", self.axes, described(inputs));
+            let text = format!(
+                "dot cannot use the axes {:?} of {}; expected axes after the batch",
+                self.axes,
+                described(inputs)
+            );
             return a.graph().error(Error::shape(text));
         };
         if let (Dim::Known(m), Dim::Known(n)) = (a.shape().dims()[i], b.shape().dims()[j])
             && m != n
         {
             let text = format!(
-                "dot along axes {:?} of {}: sizes {m} and {n}; expected the same",
+                "dot along the axes {:?} of {} meets the sizes {m} and {n}; expected the same size",
                 self.axes,
                 described(inputs)
             );

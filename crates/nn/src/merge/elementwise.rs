@@ -14,7 +14,7 @@ fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
     let mut wide = Vec::with_capacity(inputs.len());
     for x in inputs {
         if x.rank() == 0 {
-            let text = format!("{kind} of {}; expected [batch, ...] of each", described(inputs));
+            let text = format!("{kind} got {}; expected [batch, ...] for each", described(inputs));
             return Err(x.graph().error(Error::shape(text)));
         }
         let mut x = (*x).clone();
@@ -24,17 +24,19 @@ fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
         wide.push(x);
     }
     if let Some(other) = wide.iter().find(|x| x.dtype() != wide[0].dtype()) {
-        let text = format!("{kind} of {}; expected one dtype", described(inputs));
+        let text = format!("{kind} got {}; expected the same dtype for all", described(inputs));
         return Err(wide[0].graph().error(Error::dtype(Some(wide[0].dtype()), other.dtype(), text)));
     }
     for axis in 0..rank {
         let mut sizes = wide.iter().filter_map(|x| x.shape().dims()[axis].known()).filter(|&n| axis == 0 || n != 1);
         let first = sizes.next();
         if let Some(other) = sizes.find(|&n| Some(n) != first) {
-            let expected = if axis == 0 { "one batch" } else { "equal sizes, or 1" };
+            let expected = if axis == 0 { "the same batch size" } else { "equal sizes, or 1" };
             let first = first.map_or(Dim::BATCH, Dim::Known);
-            let text =
-                format!("{kind} of {}: sizes {first} and {other} side by side; expected {expected}", described(inputs));
+            let text = format!(
+                "{kind} got {}: the sizes {first} and {other} do not match; expected {expected}",
+                described(inputs)
+            );
             return Err(wide[0].graph().error(Error::shape(text)));
         }
     }

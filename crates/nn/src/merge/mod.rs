@@ -44,13 +44,18 @@ pub trait Merge: fmt::Debug {
         let Some(first) = inputs.first() else {
             // Without inputs there is no graph to record the error in. A new empty graph reports it
             // when it is used.
-            return Graph::new().error(Error::config(format!("{} of no tensors; expected at least one", self.kind())));
+            return Graph::new().error(Error::config(format!("{} got no tensors; expected at least one", self.kind())));
         };
         if let Some(poisoned) = inputs.iter().find(|t| t.is_poisoned()) {
             return (*poisoned).clone();
         }
         if let Some(other) = inputs.iter().find(|t| !t.graph().same(first.graph())) {
-            let text = format!("{} of {} and {} of another graph", self.kind(), first.describe(), other.describe());
+            let text = format!(
+                "{} got {} and {}, which belong to different graphs",
+                self.kind(),
+                first.describe(),
+                other.describe()
+            );
             return first.graph().error(Error::config(text));
         }
         let graph = first.graph();
@@ -82,7 +87,7 @@ fn pair<'a>(kind: &str, inputs: &[&'a Tensor]) -> Result<(&'a Tensor, &'a Tensor
     match inputs {
         [a, b] => Ok((a, b)),
         _ => {
-            let text = format!("{kind} of {} tensors: {}; expected two", inputs.len(), described(inputs));
+            let text = format!("{kind} got {} tensors: {}; expected two", inputs.len(), described(inputs));
             Err(inputs[0].graph().error(Error::config(text)))
         }
     }

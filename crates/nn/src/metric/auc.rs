@@ -137,17 +137,21 @@ impl Auc {
         let n_labels = probabilities.shape().dims().last().and_then(|labels| labels.known());
         match &self.label_weights {
             _ if self.n_thresholds < 2 => {
-                Some(Error::config(format!("{} thresholds, expected at least 2", self.n_thresholds)))
+                Some(Error::config(format!("the number of thresholds is {}; expected at least 2", self.n_thresholds)))
             }
-            Some(_) if !self.by_label => {
-                Some(Error::config("label weights, and one area of all labels").help("add multi_label(true)"))
-            }
+            Some(_) if !self.by_label => Some(
+                Error::config("label weights are set, but the metric is one area for all labels")
+                    .help("call .multi_label(true)"),
+            ),
             Some(weights) if n_labels.is_some_and(|n| n != weights.len()) => {
                 let n_labels = n_labels.unwrap_or(0);
-                Some(Error::config(format!("{} label weights for {n_labels} labels", weights.len())))
+                Some(Error::config(format!(
+                    "there are {} label weights for {n_labels} labels; expected one for each",
+                    weights.len()
+                )))
             }
             Some(weights) if weights.iter().any(|weight| weight.is_nan() || *weight < 0.0) => {
-                Some(Error::config(format!("label weights {weights:?}, expected none below 0")))
+                Some(Error::config(format!("the label weights are {weights:?}; expected numbers from 0")))
             }
             _ => None,
         }

@@ -32,7 +32,8 @@ pub fn expected_calibration_error(
 ) -> Metric {
     let name = "expected_calibration_error";
     if n_bins == 0 {
-        let error = labels.graph().error(Error::config(format!("{name} of 0 ranges, expected at least 1")));
+        let error =
+            labels.graph().error(Error::config(format!("the number of bins of {name} is 0; expected at least 1")));
         return Metric::new([error], |sums| sums[0].clone());
     }
     let Truth { positive, negative, probabilities } = Truth::new(name, labels, probabilities, weights);

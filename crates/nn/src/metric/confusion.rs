@@ -85,7 +85,7 @@ impl Counts {
         let truth = Truth::new(name, labels, probabilities, weights);
         let above = match threshold {
             t if (0.0..=1.0).contains(&t) => truth.probabilities.greater(t),
-            t => labels.graph().error(Error::config(format!("{name} at threshold {t}, expected 0 to 1"))),
+            t => labels.graph().error(Error::config(format!("the threshold of {name} is {t}; expected 0 to 1"))),
         };
         let below = above.logical_not().cast(DType::F32);
         Counts { truth, above: above.cast(DType::F32), below }

@@ -61,7 +61,7 @@ fn counts(name: &str, labels: &Tensor, predictions: &Tensor, n_classes: usize, w
     let n = n_classes;
     // Cells are numbered in f32 on the way, which is exact up to this size.
     if n == 0 || n > 4096 {
-        return labels.graph().error(Error::config(format!("{name} of {n} classes, expected 1 to 4096")));
+        return labels.graph().error(Error::config(format!("{name} has {n} classes; expected 1 to 4096")));
     }
     let (labels, predictions) = pair(name, &labels.cast(DType::F32), &predictions.cast(DType::F32));
     if predictions.is_poisoned() || labels.is_poisoned() {

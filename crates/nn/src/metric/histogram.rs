@@ -31,7 +31,10 @@ pub(super) fn histograms_of_labels(truth: Truth, n_intervals: usize) -> [Tensor;
     let n_labels = match probabilities.shape().dims() {
         [_, labels] if labels.known().is_some() => labels.known().unwrap_or(0),
         _ => {
-            let text = format!("labels by themselves of {}; expected [batch, labels]", probabilities.describe());
+            let text = format!(
+                "a metric for each label got {}; expected [batch, labels] with a known number of labels",
+                probabilities.describe()
+            );
             let error = probabilities.graph().error(Error::shape(text));
             return [error.clone(), error];
         }

@@ -54,7 +54,9 @@ fn above(
     weights: Option<&Tensor>,
 ) -> [Tensor; 3] {
     if thresholds.is_empty() || thresholds.iter().any(|t| !(0.0..=1.0).contains(t)) {
-        let error = Error::config(format!("{name} at {thresholds:?}, expected some numbers from 0 to 1"));
+        let error = Error::config(format!(
+            "the thresholds of {name} are {thresholds:?}; expected at least one number, each from 0 to 1"
+        ));
         let error = labels.graph().error(error);
         return [error.clone(), error.clone(), error];
     }

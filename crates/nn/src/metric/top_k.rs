@@ -27,7 +27,7 @@ pub fn sparse_top_k_categorical_accuracy(
     weights: Option<&Tensor>,
 ) -> Metric {
     if k == 0 {
-        return mean(&labels.graph().error(Error::config("the top 0 classes; expected at least 1")), weights);
+        return mean(&labels.graph().error(Error::config("k is 0; expected at least 1")), weights);
     }
     let labels = one_for_each_row(labels, predictions, "top_k_categorical_accuracy").cast(DType::I64);
     let predictions = predictions.cast(DType::F32);

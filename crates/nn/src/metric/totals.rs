@@ -42,8 +42,9 @@ impl Totals {
         if !self.0.iter().map(|total| &total.dims[..]).eq(sums.iter().map(Array::dims)) {
             let (found, first): (Vec<_>, Vec<_>) =
                 (sums.iter().map(Array::dims).collect(), self.0.iter().map(|total| &total.dims).collect());
-            let message = format!("a batch has sums of the shapes {found:?}, the first one had {first:?}");
-            return Err(Error::shape(message).help("the sums of a metric have the same shape in every batch"));
+            let message =
+                format!("the sums of a batch have the shapes {found:?}; those of the first batch had {first:?}");
+            return Err(Error::shape(message).help("give the metric sums of the same shape in every batch"));
         }
         for (total, sum) in self.0.iter_mut().zip(sums) {
             total.values.iter_mut().zip(sum.to_f64_vec()?).for_each(|(total, value)| *total += value);
@@ -56,7 +57,10 @@ impl Totals {
         let value = self.array(metric)?;
         match value.to_f64_vec()?[..] {
             [value] => Ok(value),
-            _ => Err(Error::shape(format!("the value of a metric is {:?}; expected one number", value.dims()))),
+            _ => Err(Error::shape(format!(
+                "the value of the metric has the shape {:?}; expected one number",
+                value.dims()
+            ))),
         }
     }
 

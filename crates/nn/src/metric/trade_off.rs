@@ -67,7 +67,7 @@ fn best(
     rates: fn(&Rates) -> (Tensor, Tensor),
 ) -> Metric {
     if !(0.0..=1.0).contains(&limit) {
-        let error = Error::config(format!("{name} at {limit}, expected 0 to 1"));
+        let error = Error::config(format!("the limit of {name} is {limit}; expected 0 to 1"));
         return Metric::new([labels.graph().error(error)], |sums| sums[0].clone());
     }
     let sums = by_thresholds_below(Truth::new(name, labels, probabilities, weights), N_INTERVALS);

@@ -35,7 +35,7 @@ pub fn check_column(column: &FeatureColumn, batch: &Batch) -> Result<()> {
         ("missing features", missing_features_are_named),
         ("variables", variables_are_trained_or_not),
     ];
-    ensure(batch.n_rows() >= 3, || format!("a batch of {} rows; expected 3 or more", batch.n_rows()))?;
+    ensure(batch.n_rows() >= 3, || format!("the batch has {} rows; expected 3 or more", batch.n_rows()))?;
     let place = |what: &str| format!("in the column contract, {what}, for {column:?}");
     checks.iter().try_for_each(|(what, check)| check(column, batch).map_err(|e| e.context(place(what))))
 }
@@ -113,9 +113,13 @@ fn spec_of(batch: &Batch) -> BatchSpec {
 fn says_what_it_reads(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     column.check()?;
     let name = column.name();
-    ensure(!name.is_empty() && name == column.clone().name(), || format!("the name `{name}`"))?;
+    ensure(!name.is_empty() && name == column.clone().name(), || {
+        format!("the name is `{name}`; expected one that is not empty and stays the same")
+    })?;
     let spec = make_parse_example_spec([column.clone()])?;
-    ensure(!spec.is_empty() && spec == column.parse_spec(), || format!("the spec {spec:?}"))?;
+    ensure(!spec.is_empty() && spec == column.parse_spec(), || {
+        format!("the spec is {spec:?}; expected one that is not empty and stays the same")
+    })?;
     let parsed = Applied::new(column, &spec);
     parsed.graph.check().map_err(|e| e.context("with the features of its spec alone"))?;
     let mut needed = spec_of(batch);
@@ -132,19 +136,21 @@ fn is_as_large_as_it_says(column: &FeatureColumn, batch: &Batch) -> Result<()> {
         _ => match (column.categorical(), column.categorical_sequence()) {
             (Some(ids), _) => ids.n_buckets() + 2,
             (None, Some(ids)) => ids.n_buckets(),
-            (None, None) => return Err(Error::config("a column without any side")),
+            (None, None) => return Err(Error::config("the column is neither dense nor categorical nor a sequence")),
         },
     };
     applied.graph.check()?;
     ensure(applied.out.shape().dims() == [Dim::BATCH, width.into()], || {
-        format!("{}, not {width}", applied.out.spec())
+        format!("the result is {}; expected a last size of {width}", applied.out.spec())
     })?;
     let all = applied.run(batch, 1)?;
-    ensure(all.dims() == [batch.n_rows(), width], || format!("a result of {:?}", all.dims()))?;
-    ensure(all.to_f64_vec()?.iter().all(|v| v.is_finite()), || format!("values that are no number: {all:?}"))?;
+    ensure(all.dims() == [batch.n_rows(), width], || format!("the result has the shape {:?}", all.dims()))?;
+    ensure(all.to_f64_vec()?.iter().all(|v| v.is_finite()), || {
+        format!("the result has values that are not finite: {all:?}")
+    })?;
     ensure_same("the result on 1 and 3 threads", &all, &applied.run(batch, 3)?)?;
     let none = applied.run(&rows(batch, 0, 0)?, 1)?;
-    ensure(none.dims() == [0, width], || format!("{:?} of a batch without rows", none.dims()))
+    ensure(none.dims() == [0, width], || format!("the result for a batch without rows has the shape {:?}", none.dims()))
 }
 
 /// A row alone gives the same bits as in a batch.
@@ -188,7 +194,11 @@ fn missing_features_are_named(column: &FeatureColumn, batch: &Batch) -> Result<(
             Err(error) => error.to_string(),
         };
         let named = [format!("there is no feature `{missing}`"), format!("did you mean `{missing}s`?"), column.name()];
-        ensure(named.iter().all(|part| text.contains(part)), || format!("without `{missing}`: {text}"))?;
+        ensure(named.iter().all(|part| text.contains(part)), || {
+            format!(
+                "the error about the missing feature `{missing}` must name it, a similar name and the column: {text}"
+            )
+        })?;
     }
     Ok(())
 }

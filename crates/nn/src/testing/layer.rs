@@ -73,10 +73,14 @@ fn names(layer: &dyn Layer, input: &Array) -> Result<()> {
     let again = Applied::new(layer, input, Mode::Eval);
     first.graph.check()?;
     let names = variable_names(&first.graph);
-    ensure(names == variable_names(&again.graph), || format!("{names:?} in one build, other names in the next"))?;
+    ensure(names == variable_names(&again.graph), || {
+        format!("the variables are {names:?} in one build, and others in the next")
+    })?;
     let Config { name: given, .. } = layer.config();
     let scope = given.as_deref().unwrap_or(layer.kind());
-    ensure(names.iter().all(|n| n.starts_with(&format!("{scope}/"))), || format!("{names:?} are not in `{scope}/`"))?;
+    ensure(names.iter().all(|n| n.starts_with(&format!("{scope}/"))), || {
+        format!("the variables {names:?} are not all in `{scope}/`")
+    })?;
     if given.is_none() {
         let _ = layer.apply(&first.x);
         first.graph.check()?;
@@ -94,7 +98,7 @@ fn result_rows(layer: &dyn Layer, input: &Array) -> Result<()> {
     let mut session = eval.session(1)?;
     let whole = session.run(&[&eval.y], &[(&eval.x, input.clone())])?.remove(0);
     let n = input.dims().first().copied().unwrap_or(0);
-    ensure(whole.dims().first() == Some(&n), || format!("{n} rows gave {:?}", whole.dims()))?;
+    ensure(whole.dims().first() == Some(&n), || format!("{n} rows gave a result of the shape {:?}", whole.dims()))?;
     for row in 0..n {
         let alone = session.run(&[&eval.y], &[(&eval.x, input.rows(row..row + 1)?)])?.remove(0);
         ensure_same(&format!("row {row} alone and in its batch"), &alone, &whole.rows(row..row + 1)?)?;
@@ -129,7 +133,7 @@ fn a_step_lowers_the_loss(layer: &dyn Layer, input: &Array) -> Result<()> {
     let (before, after) = (before.item::<f32>()?, after.item::<f32>()?);
     ensure(after < before, || format!("the loss was {before} and is {after} after three small steps"))?;
     for (name, (old, new)) in trained.iter().zip(weights.iter().zip(values(&session)?)) {
-        ensure(old.bytes() != new.bytes(), || format!("`{name}` did not change"))?;
+        ensure(old.bytes() != new.bytes(), || format!("training did not change `{name}`"))?;
     }
     Ok(())
 }

@@ -55,10 +55,12 @@ fn elements_are_losses(loss: &dyn Loss, labels: &Array, predictions: &Array) -> 
     let fed = Fed::new(labels, predictions);
     let elements = loss.elements(&fed.labels, &fed.predictions);
     let values = fed.run(&elements, 1)?;
-    ensure(values.dims().first() == predictions.dims().first(), || format!("{:?} losses", values.dims()))?;
+    ensure(values.dims().first() == predictions.dims().first(), || {
+        format!("the losses have the shape {:?}; expected a row for each row of the predictions", values.dims())
+    })?;
     let least = loss.min_value();
     let holds = values.to_f64_vec()?.iter().all(|v| *v >= least);
-    ensure(holds, || format!("losses {values:?}; expected none below {least}"))?;
+    ensure(holds, || format!("the losses are {values:?}; expected none below {least}"))?;
     ensure_same("the losses on 1 and 3 threads", &values, &fed.run(&elements, 3)?)
 }
 
@@ -68,16 +70,18 @@ fn weights_weigh(loss: &dyn Loss, labels: &Array, predictions: &Array) -> Result
     let weigh = |weight: f32| loss.apply_weighted(&fed.labels, &fed.predictions, &fed.graph.constant(weight));
     let plain = fed.run(&loss.apply(&fed.labels, &fed.predictions), 1)?;
     ensure_same("weights of 1", &plain, &fed.run(&weigh(1.0), 1)?)?;
-    ensure(plain.rank() == 0 || loss.loss_reduction() == Reduction::None, || format!("a loss of {:?}", plain.dims()))?;
+    ensure(plain.rank() == 0 || loss.loss_reduction() == Reduction::None, || {
+        format!("the reduced loss has the shape {:?}; expected one number", plain.dims())
+    })?;
     let nothing = fed.run(&weigh(0.0), 1)?.to_f64_vec()?;
-    ensure(nothing.iter().all(|v| *v == 0.0), || format!("{nothing:?} with weights of 0"))
+    ensure(nothing.iter().all(|v| *v == 0.0), || format!("the loss with weights of 0 is {nothing:?}; expected 0"))
 }
 
 /// A batch without rows has a loss of 0, not of NaN.
 fn nothing_costs_nothing(loss: &dyn Loss, labels: &Array, predictions: &Array) -> Result<()> {
     let fed = Fed::new(&labels.rows(0..0)?, &predictions.rows(0..0)?);
     let empty = fed.run(&loss.apply(&fed.labels, &fed.predictions), 1)?.to_f64_vec()?;
-    ensure(empty.iter().all(|v| *v == 0.0), || format!("{empty:?} of an empty batch"))
+    ensure(empty.iter().all(|v| *v == 0.0), || format!("the loss of an empty batch is {empty:?}; expected 0"))
 }
 
 fn gradients_are_differences(loss: &dyn Loss, labels: &Array, predictions: &Array) -> Result<()> {

@@ -25,7 +25,7 @@ fn applied(merge: &dyn Merge, inputs: &[Array]) -> (Graph, Vec<Tensor>, Tensor) 
 fn check(merge: &dyn Merge, inputs: &[Array]) -> Result<()> {
     let (graph, x, y) = applied(merge, inputs);
     graph.check()?;
-    ensure(graph.body().variables().is_empty(), || "it has variables".to_string())?;
+    ensure(graph.body().variables().is_empty(), || "the merge has variables; expected none".to_string())?;
     let feeds = |inputs: &[Array]| x.iter().zip(inputs.to_vec()).collect::<Vec<(&Tensor, Array)>>();
 
     let (mut one, mut three) =
@@ -33,7 +33,7 @@ fn check(merge: &dyn Merge, inputs: &[Array]) -> Result<()> {
     let whole = one.run(&[&y], &feeds(inputs))?.remove(0);
     ensure_same("the result on 1 and 3 threads", &whole, &three.run(&[&y], &feeds(inputs))?.remove(0))?;
     let n = inputs.first().and_then(|input| input.dims().first().copied()).unwrap_or(0);
-    ensure(whole.dims().first() == Some(&n), || format!("{n} rows gave {:?}", whole.dims()))?;
+    ensure(whole.dims().first() == Some(&n), || format!("{n} rows gave a result of the shape {:?}", whole.dims()))?;
     for row in 0..n {
         let alone = inputs.iter().map(|input| input.rows(row..row + 1)).collect::<Result<Vec<Array>>>()?;
         let alone = one.run(&[&y], &feeds(&alone))?.remove(0);

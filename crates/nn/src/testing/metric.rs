@@ -27,7 +27,11 @@ pub fn metric_array(metric: &Metric, batches: &[Vec<(&Tensor, Array)>]) -> Resul
 fn totals(metric: &Metric, batches: &[Vec<(&Tensor, Array)>], threads: usize) -> Result<Totals> {
     let sums: Vec<&Tensor> = metric.sums().iter().collect();
     let Some(first) = sums.first().filter(|_| !batches.is_empty()) else {
-        return Err(Error::config(format!("a metric of {} sums over {} batches", sums.len(), batches.len())));
+        return Err(Error::config(format!(
+            "the metric has {} sums and there are {} batches; expected at least one of each",
+            sums.len(),
+            batches.len()
+        )));
     };
     let mut session = Session::with(first.graph(), Cpu::with_threads(threads), 0)?;
     let mut totals = Totals::default();
@@ -53,7 +57,11 @@ pub fn check_metric(name: &str, make: Make<'_>, labels: &Array, predictions: &Ar
     let case = Case { make, labels, predictions, n: labels.dims().first().copied().unwrap_or(0) };
     let fits = case.n >= 3 && predictions.dims().first() == Some(&case.n);
     ensure(fits, || {
-        format!("labels {:?} and predictions {:?}; expected 3 rows or more", labels.dims(), predictions.dims())
+        format!(
+            "the labels have the shape {:?} and the predictions {:?}; expected the same 3 rows or more",
+            labels.dims(),
+            predictions.dims()
+        )
     })?;
     let place = |what: &str| format!("in the metric contract, {what}, for {name}");
     checks.iter().try_for_each(|(what, check)| check(&case).map_err(|e| e.context(place(what))))
@@ -117,7 +125,9 @@ fn ensure_equal(what: &str, a: &[f64], b: &[f64]) -> Result<()> {
 fn batches_do_not_matter(case: &Case<'_>) -> Result<()> {
     let all = case.all();
     let at_once = case.value(&[case.all()], None, 1)?;
-    ensure(at_once.iter().all(|value| value.is_finite()), || format!("the value {at_once:?}"))?;
+    ensure(at_once.iter().all(|value| value.is_finite()), || {
+        format!("the value is {at_once:?}; expected finite numbers")
+    })?;
     let one_by_one: Vec<Vec<usize>> = all.iter().map(|&i| vec![i]).collect();
     let parts = [all[..2].to_vec(), vec![], all[2..].to_vec()];
     ensure_equal("rows one by one", &case.value(&one_by_one, None, 1)?, &at_once)?;

@@ -339,7 +339,7 @@ fn cases_44_and_45_numbers() {
     let FeatureSpec::Dense { default: Some(default), .. } = &column.parse_spec()["x"] else { panic!("no default") };
     assert_eq!((default.dims(), default.as_slice::<f32>().unwrap()), (&[2, 3][..], &[1.5; 6][..]));
     let error = numeric_column("x").dtype(DType::I32).default_value(1.5).check().unwrap_err().to_string();
-    assert!(error.contains("a default of f64 for a column of i32"), "{error}");
+    assert!(error.contains("the default value is f64, which does not fit a column of i32"), "{error}");
 }
 
 /// Case 46, and 48: what a parser takes, and what it does without a feature.

@@ -30,27 +30,33 @@ fn number() -> NumericColumn {
 #[test]
 fn columns_say_what_is_wrong_with_them() {
     let cases: Vec<(FeatureColumn, &[&str])> = vec![
-        (number().shape([2, 0]).into(), &["a shape of [2, 0]", "in column `x`"]),
-        (number().dtype(DType::Str).into(), &["a column of numbers with dtype str", "categorical"]),
+        (number().shape([2, 0]).into(), &["the shape is [2, 0]", "in column `x`"]),
+        (number().dtype(DType::Str).into(), &["a numeric column cannot have the dtype str", "categorical"]),
         (
             number().shape([2]).default_value([1f32, 2.0, 3.0]).into(),
-            &["a default of [3] for a column of [2]", "help:"],
+            &["the default value has the shape [3]; the column has the shape [2]", "help:"],
         ),
-        (number().dtype(DType::I64).default_value(1f32).into(), &["a default of f32 for a column of i64"]),
-        (number().z_score(1.0, 0.0).into(), &["deviation 0", "above 0"]),
-        (number().z_score(f64::NAN, 1.0).into(), &["mean NaN"]),
-        (number().min_max(3.0, 3.0).into(), &["a range from 3 to 3"]),
-        (bucketized_column(&number(), [0, 5, 5]).into(), &["boundary 5 comes before 5", "must increase"]),
+        (
+            number().dtype(DType::I64).default_value(1f32).into(),
+            &["the default value is f32, which does not fit a column of i64"],
+        ),
+        (number().z_score(1.0, 0.0).into(), &["the deviation 0", "above 0"]),
+        (number().z_score(f64::NAN, 1.0).into(), &["the mean NaN"]),
+        (number().min_max(3.0, 3.0).into(), &["the range goes from 3 to 3"]),
+        (
+            bucketized_column(&number(), [0, 5, 5]).into(),
+            &["boundary 5 comes before 5", "increasing boundaries", "help: sort the boundaries"],
+        ),
         (bucketized_column(&number(), [3, 1]).into(), &["boundary 3 comes before 1", "in column `x_bucketized`"]),
         (bucketized_column(&number(), [0.0, f64::NAN]).into(), &["boundary 0 comes before NaN"]),
-        (bucketized_column(&number(), [f64::NAN]).into(), &["NaN is no boundary"]),
-        (bucketized_column(&number(), [0f64; 0]).into(), &["no boundaries"]),
-        (bucketized_column(&number().shape([2, 2]), [0]).into(), &["a column of shape [2, 2]", "one axis"]),
-        (bucketized_column(&number().z_score(0.0, -1.0), [0]).into(), &["deviation -1", "in column `x`"]),
-        (categorical_column_with_identity("id", 0).into(), &["0 buckets; expected at least 1"]),
-        (id().default_value(4).into(), &["a default of 4; expected 0 to 3"]),
-        (categorical_column_with_hash_bucket("w", 0).into(), &["a hash bucket size of 0; expected at least 1"]),
-        (hashed().dtype(DType::F32).into(), &["categories of f32", "numbers are bucketized"]),
+        (bucketized_column(&number(), [f64::NAN]).into(), &["a boundary is NaN"]),
+        (bucketized_column(&number(), [0f64; 0]).into(), &["the list of boundaries is empty"]),
+        (bucketized_column(&number().shape([2, 2]), [0]).into(), &["has the shape [2, 2]", "one axis"]),
+        (bucketized_column(&number().z_score(0.0, -1.0), [0]).into(), &["the deviation -1", "in column `x`"]),
+        (categorical_column_with_identity("id", 0).into(), &["the number of buckets is 0; expected at least 1"]),
+        (id().default_value(4).into(), &["default_value is 4; expected 0 to 3"]),
+        (categorical_column_with_hash_bucket("w", 0).into(), &["the hash bucket size is 0; expected at least 1"]),
+        (hashed().dtype(DType::F32).into(), &["categories cannot be f32", "bucketized_column for numbers"]),
         (
             categorical_column_with_vocabulary_list("w", ["a", "b", "a"]).into(),
             &["terms 0 and 2 are the same term, \"a\"", "keep one of them"],
@@ -59,44 +65,47 @@ fn columns_say_what_is_wrong_with_them() {
         (categorical_column_with_vocabulary_list("w", [""; 0]).into(), &["the vocabulary is empty"]),
         (
             categorical_column_with_vocabulary_list("w", ["a"]).default_value(0).n_oov_buckets(2).into(),
-            &["a default of 0 and 2 buckets for unknown categories", "one of the two"],
+            &["default_value is 0 and n_oov_buckets is 2", "one of the two"],
         ),
         (categorical_column_with_vocabulary_file("w", "no/such/file.txt").into(), &["no/such/file.txt"]),
-        (categorical_column_with_vocabulary_file("w", "a.txt").vocabulary_size(0).into(), &["a vocabulary of 0 lines"]),
-        (categorical_column_with_vocabulary_file("w", "a.txt").dtype(DType::F32).into(), &["categories of f32"]),
-        (crossed_column(["a"], 10).into(), &["a cross of 1 keys; expected at least 2"]),
-        (crossed_column(["a", "b"], 0).into(), &["a hash bucket size of 0"]),
+        (
+            categorical_column_with_vocabulary_file("w", "a.txt").vocabulary_size(0).into(),
+            &["the vocabulary size is 0"],
+        ),
+        (categorical_column_with_vocabulary_file("w", "a.txt").dtype(DType::F32).into(), &["categories cannot be f32"]),
+        (crossed_column(["a"], 10).into(), &["the crossed column has 1 keys; expected at least 2"]),
+        (crossed_column(["a", "b"], 0).into(), &["the hash bucket size is 0"]),
         (
             crossed_column([ColumnKey::from(hashed()), "b".into()], 5).into(),
-            &["the hash_bucket column `word` is crossed", "give it the feature's name instead"],
+            &["the hash_bucket column `word` cannot be crossed", "give it the feature's name instead"],
         ),
         (crossed_column([ColumnKey::from(number()), "b".into()], 5).into(), &["the numeric column `x`", "bucketize"]),
         (
             crossed_column([ColumnKey::from(crossed_column(["a"], 5)), "b".into()], 5).into(),
-            &["a cross of 1 keys", "in column `a`"],
+            &["the crossed column has 1 keys", "in column `a`"],
         ),
         (
             crossed_column([ColumnKey::from(weighted_categorical_column(id(), "weight")), "b".into()], 5).into(),
-            &["the weighted column `id_weighted_by_weight` is crossed", "without its weights"],
+            &["the weighted column `id_weighted_by_weight` cannot be crossed", "without its weights"],
         ),
         (weighted_categorical_column(number(), "weight").into(), &["the numeric column `x` is not categorical"]),
-        (weighted_categorical_column(id(), "weight").dtype(DType::Str).into(), &["weights of str"]),
+        (weighted_categorical_column(id(), "weight").dtype(DType::Str).into(), &["the weights have the dtype str"]),
         (indicator_column(number()).into(), &["the numeric column `x` is not categorical", "help:"]),
         (indicator_column(indicator_column(id())).into(), &["the indicator column `id_indicator` is not categorical"]),
         (embedding_column(number(), 3).into(), &["the numeric column `x` is not categorical"]),
-        (embedding_column(id(), 0).into(), &["vectors of 0 numbers"]),
-        (embedding_column(id(), 2).max_norm(0.0).into(), &["a largest norm of 0"]),
-        (embedding_column(id().default_value(-1), 2).into(), &["a default of -1", "in column `id`"]),
+        (embedding_column(id(), 0).into(), &["the embedding dimension is 0"]),
+        (embedding_column(id(), 2).max_norm(0.0).into(), &["max_norm is 0"]),
+        (embedding_column(id().default_value(-1), 2).into(), &["default_value is -1", "in column `id`"]),
         (
             shared_embeddings([FeatureColumn::from(id()), hashed().into()], 2).columns().remove(0).into(),
-            &["`id` (4 ids)", "`word` (10 ids) share a table", "the same number of ids"],
+            &["`id` (4 ids)", "`word` (10 ids) cannot share a table", "the same number of ids"],
         ),
         (
             shared_embeddings([id(), categorical_column_with_identity("other", 5)], 2).columns().remove(1).into(),
             &["(4 ids)", "(5 ids)"],
         ),
-        (sequence_numeric_column("s").shape([0]).into(), &["a shape of [0]"]),
-        (sequence_categorical_column_with_identity("s", 0).into(), &["0 buckets"]),
+        (sequence_numeric_column("s").shape([0]).into(), &["the shape is [0]"]),
+        (sequence_categorical_column_with_identity("s", 0).into(), &["the number of buckets is 0"]),
     ];
     for (column, parts) in cases {
         let error = column.check().expect_err(&format!("{column:?}"));
@@ -126,7 +135,7 @@ fn features_of_another_kind_are_named() {
         (number().into(), FeatureSpec::dense(DType::F32, [3]), &["`f` is f32[batch, 3]", "[1] numbers", ".shape([3])"]),
         (number().shape([4]).into(), FeatureSpec::dense(DType::F32, [2, 3]), &["[4] numbers a row", ".shape("]),
         (number().into(), FeatureSpec::padded(DType::F32, []), &["[1] numbers a row", "sequence_numeric_column"]),
-        (number().normalizer(|x| x.sum()).into(), floats.clone(), &["the normalizer made f32[] of f32[batch, 1]"]),
+        (number().normalizer(|x| x.sum()).into(), floats.clone(), &["the normalizer returned f32[] for f32[batch, 1]"]),
         (bucketized_column(&number(), [0]).into(), text.clone(), &["holds strings", "in column `f`", "`f_bucketized`"]),
         (
             indicator_column(hashed()).into(),
@@ -138,7 +147,7 @@ fn features_of_another_kind_are_named() {
             text.clone(),
             &["holds string; the column takes integers"],
         ),
-        (indicator_column(hashed()).into(), floats.clone(), &["holds f32", "numbers are bucketized"]),
+        (indicator_column(hashed()).into(), floats.clone(), &["holds f32", "bucketized_column for numbers"]),
         (
             indicator_column(hashed()).into(),
             FeatureSpec::ragged(DType::F32),
@@ -195,27 +204,33 @@ fn layers_say_which_column_does_not_fit() {
     let steps = || sequence_categorical_column_with_identity("id", 4);
     expect(
         &build_error(|f| drop(input_layer(f, [hashed().into()]))),
-        &["the hash_bucket column `word` has no numbers", "wrap it in indicator_column or embedding_column"],
+        &["the hash_bucket column `word` is not dense", "wrap it in indicator_column or embedding_column"],
     );
     let sequence = |f: &Inputs| drop(input_layer(f, [indicator_column(steps()).into()]));
-    expect(&build_error(sequence), &["`id_indicator` has no numbers", "sequence_input_layer"]);
+    expect(&build_error(sequence), &["`id_indicator` is not dense", "use sequence_input_layer"]);
     expect(&build_error(|f| drop(input_layer(f, [steps().into()]))), &["sequence_input_layer"]);
-    expect(&build_error(|f| drop(input_layer(f, Vec::new()))), &["no feature columns", "at least one"]);
+    expect(
+        &build_error(|f| drop(input_layer(f, Vec::new()))),
+        &["the list of feature columns is empty", "at least one"],
+    );
     let twice = |f: &Inputs| drop(input_layer(f, [number().into(), number().log().into()]));
     expect(&build_error(twice), &["two columns are called `x`", "each column once"]);
     let near = |f: &Inputs| drop(input_layer(f, [indicator_column(categorical_column_with_identity("idd", 4)).into()]));
     expect(&build_error(near), &["there is no feature `idd`", "did you mean `id`?", "in column `idd_indicator`"]);
 
-    expect(&build_error(|f| drop(linear_model(f, [steps().into()]))), &["`id` cannot be added up"]);
-    expect(&build_error(|f| drop(LinearModel::new([id().into()]).units(0).apply(f))), &["0 units"]);
-    expect(&build_error(|f| drop(linear_model(f, []))), &["no feature columns"]);
+    expect(&build_error(|f| drop(linear_model(f, [steps().into()]))), &["`id` cannot be used in a linear model"]);
+    expect(
+        &build_error(|f| drop(LinearModel::new([id().into()]).units(0).apply(f))),
+        &["the linear model has 0 units"],
+    );
+    expect(&build_error(|f| drop(linear_model(f, []))), &["the list of feature columns is empty"]);
 
     let plain = |f: &Inputs| drop(sequence_input_layer(f, [indicator_column(id()).into()]));
-    expect(&build_error(plain), &["`id_indicator` has no steps", "sequence_categorical_column_with_"]);
+    expect(&build_error(plain), &["`id_indicator` is not a dense sequence", "sequence_categorical_column_with_"]);
     let bare = |f: &Inputs| drop(sequence_input_layer(f, [steps().into()]));
-    expect(&build_error(bare), &["`id` has no steps", "wrap it in indicator_column"]);
+    expect(&build_error(bare), &["`id` is not a dense sequence", "wrap it in indicator_column"]);
     let dense = |f: &Inputs| drop(sequence_input_layer(f, [sequence_numeric_column("x").into()]));
-    expect(&build_error(dense), &["feature `x` is f32[batch, 1]", "feed it ragged"]);
+    expect(&build_error(dense), &["feature `x` is the dense f32[batch, 1]", "feed it as a ragged feature"]);
 
     let missing =
         |f: &Inputs| drop(input_layer(f, [embedding_column(id(), 2).checkpoint("no/such/model.ckpt", "w").into()]));
@@ -243,11 +258,11 @@ fn labels_and_weights_have_names_of_their_own() {
     assert_eq!(spec["y"], FeatureSpec::dense_or(Array::from([1f32, 2.0])));
     let say = |result: estimand_tensor::Result<BatchSpec>| result.unwrap_err().to_string();
     let text = say(classifier_parse_example_spec(&columns, "x", DType::I64, None, None));
-    assert!(text.contains("the label `x` is a feature of a column too"), "{text}");
+    assert!(text.contains("the label `x` is also the feature of a column"), "{text}");
     let text = say(regressor_parse_example_spec(&columns, "y", 1, None, Some("y")));
     assert!(text.contains("the weight `y`"), "{text}");
     let text = say(regressor_parse_example_spec(&columns, "y", 3, Some(Array::from([1f32])), None));
-    assert!(text.contains("a default of f32[1] for a label of f32[3]"), "{text}");
+    assert!(text.contains("the default of the label is f32[1]; expected f32[3]"), "{text}");
 }
 
 /// An embedding begins with what a checkpoint holds, if it fits.

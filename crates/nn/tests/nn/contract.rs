@@ -202,12 +202,12 @@ fn contracts_find_what_is_broken() {
     let rows = spread(&[3, 2]).unwrap();
     check_layer(&Broken(0, Config::default()), &rows).unwrap();
     for (rule, text) in [
-        (1, "`broken/unused` did not change"),
+        (1, "training did not change `broken/unused`"),
         (2, "by differences"),
         (3, "row 1 alone and in its batch"),
         (4, "alone and in its batch"),
         (5, "frozen, it still has updates"),
-        (6, "3 rows gave [1, 2]"),
+        (6, "3 rows gave a result of the shape [1, 2]"),
     ] {
         let error = check_layer(&Broken(rule, Config::default()), &rows).unwrap_err().to_string();
         assert!(error.contains(text), "rule {rule}: {error}");

@@ -118,18 +118,24 @@ fn merges_say_what_they_got() {
     let cases: &[Case] = &[
         (
             |[x, y, ..]| Add::new().apply(&[x, y]),
-            &["add of `x` f32[batch, 4], `y` f32[batch, 3]: sizes 4 and 3", "equal sizes, or 1"],
+            &["add got `x` f32[batch, 4], `y` f32[batch, 3]: the sizes 4 and 3", "equal sizes, or 1"],
         ),
-        (|[x, .., image, _]| Maximum::new().apply(&[x, image]), &["maximum of `x`", "sizes 4 and 2"]),
-        (|[x, .., number]| Multiply::new().apply(&[x, number]), &["multiply of `x`", "expected [batch, ...]"]),
-        (|[x, ..]| Subtract::new().apply(&[x]), &["subtract of 1 tensors: `x`", "expected two"]),
-        (|[x, y, ..]| Dot::new(1).apply(&[x, y, x]), &["dot of 3 tensors", "expected two"]),
-        (|[x, y, ..]| Dot::new(1).apply(&[x, y]), &["dot along axes (1, 1) of `x`", "sizes 4 and 3"]),
+        (|[x, .., image, _]| Maximum::new().apply(&[x, image]), &["maximum got `x`", "sizes 4 and 2"]),
+        (|[x, .., number]| Multiply::new().apply(&[x, number]), &["multiply got `x`", "expected [batch, ...]"]),
+        (|[x, ..]| Subtract::new().apply(&[x]), &["subtract got 1 tensors: `x`", "expected two"]),
+        (|[x, y, ..]| Dot::new(1).apply(&[x, y, x]), &["dot got 3 tensors", "expected two"]),
+        (|[x, y, ..]| Dot::new(1).apply(&[x, y]), &["dot along the axes (1, 1) of `x`", "sizes 4 and 3"]),
         (|[x, ..]| Dot::axes(0, 1).apply(&[x, x]), &["axes (0, 1)", "after the batch"]),
         (|[x, ..]| Dot::axes(1, 2).apply(&[x, x]), &["axes (1, 2)", "after the batch"]),
-        (|[x, y, ..]| Concat::new().axis(2).apply(&[x, y]), &["concatenate along axis 2 of `x`", "help: all sizes"]),
-        (|[x, _, image, _]| Concat::new().apply(&[x, image]), &["concatenate along axis -1 of `x`", "`image`"]),
-        (|[x, ..]| Average::new().apply(&[x, &x.cast(DType::F64)]), &["average of `x` f32", "f64", "one dtype"]),
+        (
+            |[x, y, ..]| Concat::new().axis(2).apply(&[x, y]),
+            &["concatenate cannot join `x`", "along axis 2", "help: make all sizes equal"],
+        ),
+        (
+            |[x, _, image, _]| Concat::new().apply(&[x, image]),
+            &["concatenate cannot join `x`", "`image`", "along axis -1"],
+        ),
+        (|[x, ..]| Average::new().apply(&[x, &x.cast(DType::F64)]), &["average got `x` f32", "f64", "the same dtype"]),
     ];
     for (build, parts) in cases {
         let g = Graph::new();
@@ -144,12 +150,12 @@ fn merges_say_what_they_got() {
     }
     let (a, b) = (Graph::new().constant([1.0f32]), Graph::new().constant([1.0f32]));
     assert!(Add::new().apply(&[&a, &b]).is_poisoned());
-    assert!(a.graph().check().unwrap_err().to_string().contains("of another graph"));
+    assert!(a.graph().check().unwrap_err().to_string().contains("different graphs"));
     let nothing = Add::new().apply(&[]);
-    assert!(nothing.graph().check().unwrap_err().to_string().contains("add of no tensors"));
+    assert!(nothing.graph().check().unwrap_err().to_string().contains("add got no tensors"));
     // Batches of two known sizes.
     let g = Graph::new();
     let ones = |n: usize| g.constant(Array::from_vec([n, 1], vec![1.0f32; n]).unwrap());
     assert!(Add::new().apply(&[&ones(1), &ones(2)]).is_poisoned());
-    assert!(g.check().unwrap_err().to_string().contains("expected one batch"));
+    assert!(g.check().unwrap_err().to_string().contains("expected the same batch size"));
 }

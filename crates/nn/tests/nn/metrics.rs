@@ -138,7 +138,7 @@ fn the_contract_finds_what_is_broken() {
         (|_, p, _| Metric::new([p.mean(), p.graph().constant(1.0f32)], |sums| &sums[0] / &sums[1]), "rows in parts"),
         (|_, p, _| mean(p, None), "rows of weights 0, 1 and 2"),
         (|_, p, w| Metric::new(mean(p, w).sums().to_vec(), |sums| &sums[0] / &sums[1]), "a batch without rows"),
-        (|_, p, _| Metric::new([p.min().log()], |sums| sums[0].clone()), "the value [-inf]"),
+        (|_, p, _| Metric::new([p.min().log()], |sums| sums[0].clone()), "the value is [-inf]"),
     ];
     for (make, text) in broken {
         let error = check_metric("broken", &make, &labels, &sixteenths(&[4])).unwrap_err().to_string();
@@ -169,10 +169,10 @@ fn metrics_say_what_they_got() {
     let cases: &[Mistake] = &[
         (
             |g| mean_squared_error(&list(g), &scores(g), None),
-            &["mean_squared_error of labels `list` f32[batch] and predictions `scores` f32[batch, 4]"],
+            &["mean_squared_error got the labels `list` f32[batch] and the predictions `scores` f32[batch, 4]"],
         ),
-        (|g| accuracy(&scores(g), &list(g), None), &["accuracy of labels `scores`", "expected the same shape"]),
-        (|g| auc(&list(g), &scores(g), None), &["auc of labels `list`"]),
+        (|g| accuracy(&scores(g), &list(g), None), &["accuracy got the labels `scores`", "expected the same shape"]),
+        (|g| auc(&list(g), &scores(g), None), &["auc got the labels `list`"]),
         (
             |g| sparse_categorical_accuracy(&scores(g), &scores(g), None),
             &["one class number", "to categorical_accuracy"],
@@ -181,35 +181,50 @@ fn metrics_say_what_they_got() {
             |g| sparse_top_k_categorical_accuracy(&scores(g), &scores(g), 2, None),
             &["one class number", "to top_k_categorical_accuracy"],
         ),
-        (|g| top_k_categorical_accuracy(&scores(g), &scores(g), 0, None), &["the top 0 classes; expected at least 1"]),
-        (|g| precision(&list(g), &list(g), 1.5, None), &["precision at threshold 1.5, expected 0 to 1"]),
-        (|g| recall(&list(g), &list(g), f64::NAN, None), &["recall at threshold NaN"]),
-        (|g| recall_at_precision(&list(g), &list(g), 1.5, None), &["recall_at_precision at 1.5, expected 0 to 1"]),
+        (|g| top_k_categorical_accuracy(&scores(g), &scores(g), 0, None), &["k is 0; expected at least 1"]),
+        (|g| precision(&list(g), &list(g), 1.5, None), &["the threshold of precision is 1.5; expected 0 to 1"]),
+        (|g| recall(&list(g), &list(g), f64::NAN, None), &["the threshold of recall is NaN"]),
+        (
+            |g| recall_at_precision(&list(g), &list(g), 1.5, None),
+            &["the limit of recall_at_precision is 1.5; expected 0 to 1"],
+        ),
         (
             |g| recall_at_thresholds(&list(g), &list(g), &[], None),
-            &["recall_at_thresholds at [], expected some numbers"],
+            &["the thresholds of recall_at_thresholds are []; expected at least one number"],
         ),
         (
             |g| precision_at_thresholds(&list(g), &list(g), &[0.5, 2.0], None),
-            &["precision_at_thresholds at [0.5, 2.0]"],
+            &["the thresholds of precision_at_thresholds are [0.5, 2.0]"],
         ),
-        (|g| expected_calibration_error(&list(g), &list(g), 0, None), &["expected_calibration_error of 0 ranges"]),
-        (|g| confusion_matrix(&list(g), &list(g), 0, None), &["confusion_matrix of 0 classes, expected 1 to 4096"]),
-        (|g| mean_iou(&list(g), &scores(g), 3, None), &["mean_iou of labels `list`"]),
-        (|g| r2_score(&list(g), &scores(g), None), &["r2_score of labels `list`"]),
-        (|g| cosine_similarity(&list(g), &scores(g), None), &["cosine_similarity of labels `list`"]),
-        (|g| Auc::new().n_thresholds(1).of(&list(g), &list(g), None), &["1 thresholds, expected at least 2", "in auc"]),
+        (
+            |g| expected_calibration_error(&list(g), &list(g), 0, None),
+            &["the number of bins of expected_calibration_error is 0"],
+        ),
+        (|g| confusion_matrix(&list(g), &list(g), 0, None), &["confusion_matrix has 0 classes; expected 1 to 4096"]),
+        (|g| mean_iou(&list(g), &scores(g), 3, None), &["mean_iou got the labels `list`"]),
+        (|g| r2_score(&list(g), &scores(g), None), &["r2_score got the labels `list`"]),
+        (|g| cosine_similarity(&list(g), &scores(g), None), &["cosine_similarity got the labels `list`"]),
+        (
+            |g| Auc::new().n_thresholds(1).of(&list(g), &list(g), None),
+            &["the number of thresholds is 1; expected at least 2", "in auc"],
+        ),
         (|g| Auc::new().multi_label(true).of(&list(g), &list(g), None), &["expected [batch, labels]"]),
-        (|g| Auc::new().label_weights([1.0]).of(&scores(g), &scores(g), None), &["add multi_label(true)"]),
+        (
+            |g| Auc::new().label_weights([1.0]).of(&scores(g), &scores(g), None),
+            &["label weights are set", "call .multi_label(true)"],
+        ),
         (
             |g| Auc::new().multi_label(true).label_weights([1.0, 2.0]).of(&scores(g), &scores(g), None),
-            &["2 label weights for 4 labels"],
+            &["there are 2 label weights for 4 labels"],
         ),
         (
             |g| mean(&scores(g), Some(&g.constant([1.0f32, 2.0]).expand_dims(0))),
-            &["f32[1, 2] for values [batch, 4]", "help: expected a number"],
+            &["f32[1, 2] do not fit the values [batch, 4]", "help: give one number"],
         ),
-        (|g| auc(&list(g), &list(g), Some(&scores(g))), &["weights `scores` f32[batch, 4] for predictions [batch]"]),
+        (
+            |g| auc(&list(g), &list(g), Some(&scores(g))),
+            &["weights `scores` f32[batch, 4] do not fit the predictions [batch]"],
+        ),
         (|g| mean(&g.placeholder("words", DType::Str, [Dim::BATCH]), None), &["string"]),
     ];
     for (build, parts) in cases {

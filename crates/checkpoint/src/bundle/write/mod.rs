@@ -41,10 +41,10 @@ impl BundleWriter {
     /// Appends a tensor. Names may come in any order, but each only once.
     pub fn add(&mut self, name: &str, array: &Array) -> Result<()> {
         if name.is_empty() || name.as_bytes()[0] == slice::KEY_MARK {
-            return Err(self.refused(name, "it must not be empty nor begin with a zero byte"));
+            return Err(self.refused(name, "a name must not be empty or begin with a zero byte"));
         }
         if self.entries.contains_key(name) {
-            return Err(self.refused(name, "it is already there"));
+            return Err(self.refused(name, "a tensor of that name was already added"));
         }
         let begin = self.offset;
         let crc = match array.dtype() {
@@ -88,7 +88,7 @@ impl BundleWriter {
         let written = self.data.sync()?;
         if written != self.offset {
             // An `add` failed half-way and the caller continued.
-            let message = format!("{written} bytes of data were written, {} were meant to be", self.offset);
+            let message = format!("{written} bytes of data were written; expected {}", self.offset);
             return Err(Error::checkpoint(&self.prefix, message));
         }
         let mut index = self.write_index()?;

@@ -63,12 +63,12 @@ impl ColumnCheck {
     /// Reads the rows and examines every column. The input may repeat.
     pub fn run(&self, data: &Dataset) -> Result<Examined> {
         if self.max_rows == 0 {
-            return Err(Error::config("an examination of 0 rows; expected at least 1"));
+            return Err(Error::config("max_rows is 0; expected at least 1"));
         }
         let table = Table::read(data, self.max_rows)?;
         if table.n_rows == 0 {
             return Err(Error::data("no columns to examine: the dataset has no rows")
-                .help("look at what its filters, its shard and its files leave of it"));
+                .help("check its files, its filters and its shard: together they leave no rows"));
         }
         let mut findings = Vec::new();
         let mut plain: Vec<&Column> = Vec::new();

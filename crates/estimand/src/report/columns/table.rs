@@ -83,7 +83,7 @@ impl Column {
     /// Appends the first `n` values of an array.
     fn take(&mut self, array: &Array, n: usize) -> Result<()> {
         if array.dtype() != self.dtype {
-            let message = format!("rows of {} follow rows of {} in column `{}`", array.dtype(), self.dtype, self.name);
+            let message = format!("column `{}` has rows of {} after rows of {}", self.name, array.dtype(), self.dtype);
             return Err(Error::dtype(Some(self.dtype), array.dtype(), message));
         }
         match self.dtype {
@@ -148,9 +148,14 @@ impl Table {
                 features.iter().map(|(role, name, _)| (*role, name.to_string())).collect()
             });
             if !known.iter().map(|(role, name)| (*role, name.as_str())).eq(features.iter().map(|f| (f.0, f.1))) {
-                let found: Vec<&str> = features.iter().map(|(_, name, _)| *name).collect();
-                let row = table.n_rows + 1;
-                return Err(Error::data(format!("from row {row} on there are {found:?}, before there were {known:?}")));
+                let found: Vec<String> = features.iter().map(|(role, name, _)| format!("{role} `{name}`")).collect();
+                let known: Vec<String> = known.iter().map(|(role, name)| format!("{role} `{name}`")).collect();
+                return Err(Error::data(format!(
+                    "from row {} on the columns are {}; before, they were {}",
+                    table.n_rows + 1,
+                    found.join(", "),
+                    known.join(", ")
+                )));
             }
             let n = item.batch.n_rows().min(max_rows - table.n_rows);
             table.take(&features, n, &mut distinct)?;

@@ -152,11 +152,11 @@ impl Rnn {
     #[track_caller]
     fn build(&self, build: &mut Build<'_>) {
         if self.units == 0 {
-            return build.refuse(Error::config("0 units; expected at least 1"));
+            return build.refuse(Error::config("the layer has 0 units; expected at least 1"));
         }
         for (what, rate) in [("dropout", self.dropout), ("recurrent dropout", self.recurrent_dropout)] {
             if !(0.0..1.0).contains(&rate) {
-                return build.refuse(Error::config(format!("{what} rate {rate}, expected 0 <= rate < 1")));
+                return build.refuse(Error::config(format!("the {what} rate is {rate}; expected 0 <= rate < 1")));
             }
         }
         if !build.takes(3..=3, "[batch, time, inputs]") {
@@ -189,9 +189,10 @@ impl Rnn {
             Initializer::Constant(value) => value as f32,
             initializer => {
                 return Err(Error::config(format!(
-                    "a bias that begins as {initializer:?} beside a forget gate's at 1"
+                    "the bias initializer is {initializer:?}, but the forget gate's bias starts at 1; expected a \
+                     constant"
                 ))
-                .help("take .unit_forget_bias(false)"));
+                .help("call .unit_forget_bias(false)"));
             }
         };
         let forget = self.units..2 * self.units;
@@ -212,7 +213,7 @@ impl Rnn {
         let Some(&[batch, time, _]) = x.shape().dims().first_chunk() else {
             return self.failed(
                 graph,
-                Error::shape(format!("{} is no sequence; expected [batch, time, inputs]", x.describe())),
+                Error::shape(format!("{} is not a sequence; expected [batch, time, inputs]", x.describe())),
             );
         };
         let mask = self.counted_steps(time, way);
@@ -289,7 +290,7 @@ impl Rnn {
                 Ok(vec![zeros; n])
             }
             given if given == way.n_sets * n => Ok(self.initial_state[way.set * n..(way.set + 1) * n].to_vec()),
-            given => Err(Error::config(format!("{given} first states, expected {}", way.n_sets * n))),
+            given => Err(Error::config(format!("the layer got {given} initial states; expected {}", way.n_sets * n))),
         }
     }
 
