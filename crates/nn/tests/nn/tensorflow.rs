@@ -57,7 +57,7 @@ pub fn check_layer(case: &Case, layer: &dyn Layer, training: bool) {
     let g = Graph::new();
     let x = rows(&g, "x", case.array("in"));
     let coef = rows(&g, "coef", case.array("coef"));
-    let y = layer.apply_training(&x, training);
+    let y = layer.apply(&LayerInputs::of(&x).training(training));
     let loss = g.regularization_loss();
     let total = (&y * &coef).sum() + &loss;
     let weights: Vec<(&str, &Array)> = case.with_prefix("weight:").collect();
