@@ -144,7 +144,9 @@ impl LayerInputs {
         if let Some(poisoned) = self.all().find(|t| t.is_poisoned()) {
             return Some(poisoned.clone());
         }
-        self.complaint(layer, first).map(|error| first.graph().error(error))
+        // No closure here: it would hide the caller's line.
+        let error = self.complaint(layer, first)?;
+        Some(first.graph().error(error))
     }
 
     fn complaint<L: Layer + ?Sized>(&self, layer: &L, first: &Tensor) -> Option<Error> {
