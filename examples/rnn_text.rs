@@ -47,7 +47,8 @@ fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     let steps = ids.to_steps(&lengths.max().maximum(0), &[], 0);
 
     let x = Embedding::new(26, 16).apply(&steps);
-    let last = Gru::new(32).lengths(&lengths).dropout(0.1).recurrent_dropout(0.2).apply(&x);
+    let gru = Gru::new(32).dropout(0.1).recurrent_dropout(0.2);
+    let last = gru.apply(&LayerInputs::of(&x).lengths(&lengths));
     let logits = Dense::new(2).apply(&last);
     let forwards = logits.argmax(-1);
     let spec = EstimatorSpec::new(cx).prediction("forwards", &forwards);

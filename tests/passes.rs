@@ -137,7 +137,7 @@ fn attention() -> Case {
     let g = Graph::new();
     let x = dense_placeholder(&g, "x", &[6, 8]);
     let y = dense_placeholder(&g, "y", &[1]);
-    let mixed = MultiHeadAttention::new(2, 4).use_causal_mask(true).apply(&x);
+    let mixed = MultiHeadAttention::new(2, 4).apply(&LayerInputs::of(&x).use_causal_mask(true));
     let x1 = LayerNorm::new().apply(&(&x + mixed));
     let x2 = LayerNorm::new().apply(&(&x1 + Dense::new(8).apply(&Dense::new(16).relu().apply(&x1))));
     let loss = (Dense::new(1).apply(&x2.mean_axes([1])) - &y).square().mean();

@@ -123,8 +123,8 @@ pub mod prelude {
         numeric_column,
     };
     pub use estimand_nn::{
-        Activation, BatchNorm, Conv2d, Dense, Dropout, Embedding, Flatten, Layer, Loss, Lstm, MaxPool2d,
-        MeanSquaredError, Merge, RecurrentLayer, SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
+        Activation, BatchNorm, Conv2d, Dense, Dropout, Embedding, Flatten, Layer, LayerInputs, Loss, Lstm, MaxPool2d,
+        MeanSquaredError, RecurrentLayer, SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
     };
     pub use estimand_tensor::{Array, DType, Dim, Error, Mode, Result};
     pub use estimand_update::{Adagrad, Adam, Ftrl, RmsProp, Schedule, Sgd};

@@ -5,9 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use estimand_graph::Tensor;
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 
-use crate::layer::{Config, Layer, LayerCall};
+use crate::config::{self, Described, Fields, Json};
+use crate::layer::{Config, Layer, LayerCall, MODULE, config_setters};
 
 /// A function that is applied to each element (softmax: to each row).
 ///
@@ -132,6 +133,56 @@ impl FromStr for Activation {
     }
 }
 
+/// An activation as a layer with a name. `Activation` itself is a layer without one.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ActivationLayer {
+    activation: Activation,
+    config: Config,
+}
+
+impl ActivationLayer {
+    /// Applies the activation.
+    pub fn new(activation: Activation) -> ActivationLayer {
+        ActivationLayer { activation, config: Config::default() }
+    }
+}
+
+config_setters!(ActivationLayer);
+
+impl Described for ActivationLayer {
+    const CLASS: &'static str = "Activation";
+
+    fn template() -> ActivationLayer {
+        ActivationLayer::new(Activation::Linear)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> ActivationLayer {
+        ActivationLayer {
+            activation: fields.required("activation", &self.activation),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
+impl Layer for ActivationLayer {
+    fn kind(&self) -> &'static str {
+        self.activation.kind()
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
+        self.activation.call(call)
+    }
+}
+
 /// `Activation::Relu.apply(&x)`. An activation has no weights, and its layer name is generated.
 impl Layer for Activation {
     fn kind(&self) -> &'static str {
@@ -140,6 +191,10 @@ impl Layer for Activation {
 
     fn config(&self) -> &Config {
         &Config::DEFAULT
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        ActivationLayer::new(*self).to_json()
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

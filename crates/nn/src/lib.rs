@@ -4,11 +4,11 @@
 //! Every item is a plain value. When it is applied, it adds nodes and variables to a
 //! [`Graph`](estimand_graph::Graph); the value itself holds no weights. The modules, in the order a
 //! model uses them: `inputs` (features by name), `column` ([`FeatureColumn`](column::FeatureColumn)
-//! and one file for each kind), `layer` ([`Layer`] and one file for each kind), `merge` ([`Merge`]:
-//! several tensors become one), `activation`, `regularizer`, `defaults` (options for all layers of
-//! a scope), `loss` ([`Loss`] and one file for each), `metric` ([`Metric`](metric::Metric) and a
-//! file for each family). `testing` holds the contract checks for columns, layers, merges, losses
-//! and metrics.
+//! and one file for each kind), `layer` ([`Layer`] and one file for each kind), `activation`,
+//! `regularizer`, `defaults` (options for all layers of a scope), `loss` ([`Loss`] and one file for
+//! each), `metric` ([`Metric`](metric::Metric) and a file for each family). `config` writes layers
+//! as JSON and reads them. `testing` holds the contract checks for columns, layers, losses and
+//! metrics.
 //!
 //! ```
 //! use estimand_engine::Session;
@@ -43,33 +43,33 @@ mod activation;
 mod alignment;
 mod border;
 pub mod column;
+pub mod config;
 mod defaults;
 mod inputs;
 pub mod layer;
 pub mod loss;
-pub mod merge;
 pub mod metric;
 mod regularizer;
 mod size;
 pub mod testing;
 
-pub use activation::{ALL_ACTIVATIONS, Activation};
+pub use activation::{ALL_ACTIVATIONS, Activation, ActivationLayer};
 pub use border::Border;
 pub use defaults::Defaults;
 pub use inputs::{Input, Inputs};
 pub use layer::{
-    ALL_LAYERS, AlphaDropout, AvgPool1d, AvgPool2d, BatchNorm, Bidirectional, Conv1d, Conv2d, Conv2dTranspose,
-    Cropping1d, Cropping2d, Dense, DepthwiseConv2d, Dropout, Elu, Embedding, Flatten, GaussianDropout, GaussianNoise,
-    GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d, Gru, Layer, LayerNorm, LeakyRelu, Lstm,
-    Masking, MaxPool1d, MaxPool2d, MergeMode, MultiHeadAttention, PRelu, Permute, RecurrentLayer, Relu, RepeatVector,
-    Reshape, SeparableConv2d, Shared, SimpleRnn, Softmax, SpatialDropout1d, SpatialDropout2d, ThresholdedRelu,
-    TimeDistributed, UpSampling1d, UpSampling2d, ZeroPadding1d, ZeroPadding2d,
+    ALL_LAYERS, Add, AlphaDropout, AsInputs, Average, AvgPool1d, AvgPool2d, BatchNorm, Bidirectional, Concat, Conv1d,
+    Conv2d, Conv2dTranspose, Cropping1d, Cropping2d, Dense, DepthwiseConv2d, Dot, Dropout, Elu, Embedding, Flatten,
+    GaussianDropout, GaussianNoise, GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d, Gru, Layer,
+    LayerInputs, LayerNorm, LeakyRelu, Lstm, Masking, MaxPool1d, MaxPool2d, Maximum, MergeMode, Minimum,
+    MultiHeadAttention, Multiply, PRelu, Permute, RecurrentLayer, Relu, RepeatVector, Reshape, SeparableConv2d, Shared,
+    SimpleRnn, Softmax, SpatialDropout1d, SpatialDropout2d, Subtract, ThresholdedRelu, TimeDistributed, UpSampling1d,
+    UpSampling2d, ZeroPadding1d, ZeroPadding2d,
 };
 pub use loss::{
     ALL_LOSSES, AbsoluteError, CategoricalHinge, CosineSimilarity, Hinge, Huber, KlDivergence, LogCosh, LogLoss,
     LogPoisson, Loss, MeanAbsolutePercentageError, MeanSquaredError, MeanSquaredLogarithmicError, Poisson, Reduction,
     SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, SquaredHinge,
 };
-pub use merge::{ALL_MERGES, Add, Average, Concat, Dot, Maximum, Merge, Minimum, Multiply, Subtract};
 pub use regularizer::Regularizer;
 pub use size::Size2d;

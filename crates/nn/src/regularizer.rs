@@ -38,6 +38,11 @@ impl Regularizer {
         Regularizer { l1, l2 }
     }
 
+    /// The strengths of L1 and L2.
+    pub fn strengths(&self) -> (f64, f64) {
+        (self.l1, self.l2)
+    }
+
     /// The penalty for these weights: a scalar.
     #[track_caller]
     pub fn loss(&self, weights: &Tensor) -> Tensor {

@@ -37,6 +37,7 @@ mod ftrl;
 mod nadam;
 mod rmsprop;
 mod schedule;
+mod setting;
 mod sgd;
 mod width;
 
@@ -49,6 +50,7 @@ pub use ftrl::Ftrl;
 pub use nadam::Nadam;
 pub use rmsprop::RmsProp;
 pub use schedule::Schedule;
+pub use setting::Setting;
 pub use sgd::Sgd;
 
 /// The scalars of one step. Each rule defines the meaning of its positions.

@@ -4,9 +4,10 @@
 use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::DType;
 
-use super::weight_options::WeightOptions;
+use super::weight_options::{BIAS, WeightOptions};
 use super::{Build, LayerCall};
 use crate::activation::Activation;
+use crate::config::Fields;
 use crate::regularizer::Regularizer;
 
 /// The options of a layer with a kernel, as set on the layer itself. Defaults of the scope are not
@@ -28,6 +29,17 @@ impl Affine {
             use_bias: true,
             activation: None,
             activity_regularizer: None,
+        }
+    }
+
+    /// Writes or reads the options; those of the kernel under these keys.
+    pub fn fields(&self, fields: &mut Fields<'_>, kernel: [&'static str; 3]) -> Affine {
+        Affine {
+            activation: fields.or("activation", &self.activation, Activation::Linear),
+            use_bias: fields.value("use_bias", &self.use_bias),
+            kernel: self.kernel.fields(fields, kernel, Initializer::GlorotUniform),
+            bias: self.bias.fields(fields, BIAS, Initializer::Zeros),
+            activity_regularizer: fields.value("activity_regularizer", &self.activity_regularizer),
         }
     }
 

@@ -2,11 +2,12 @@
 //! batch; evaluation and prediction use moving averages of them.
 
 use estimand_graph::{Initializer, Tensor};
-use estimand_tensor::{DType, Dim, Error, Shape};
+use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use super::build::resolve_axis;
-use super::weight_options::{WeightOptions, weight_setters};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::weight_options::{BETA, GAMMA, WeightOptions, weight_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json, OneAxis};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta` for each channel.
 ///
@@ -103,6 +104,30 @@ config_setters!(BatchNorm);
 weight_setters!(BatchNorm, beta, "offset `beta`", "at 0": beta_initializer, beta_regularizer, beta_constraint);
 weight_setters!(BatchNorm, gamma, "factor `gamma`", "at 1": gamma_initializer, gamma_regularizer, gamma_constraint);
 
+impl Described for BatchNorm {
+    const CLASS: &'static str = "BatchNormalization";
+
+    fn template() -> BatchNorm {
+        BatchNorm::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> BatchNorm {
+        fields.only_read("synchronized", &[false.into()]);
+        BatchNorm {
+            axis: fields.value("axis", &OneAxis(self.axis)).0,
+            momentum: fields.value("momentum", &self.momentum),
+            epsilon: fields.value("epsilon", &self.epsilon),
+            center: fields.value("center", &self.center),
+            scale: fields.value("scale", &self.scale),
+            beta: self.beta.fields(fields, BETA, Initializer::Zeros),
+            gamma: self.gamma.fields(fields, GAMMA, Initializer::Ones),
+            moving_mean_initializer: fields.value("moving_mean_initializer", &self.moving_mean_initializer),
+            moving_variance_initializer: fields.value("moving_variance_initializer", &self.moving_variance_initializer),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for BatchNorm {
     fn kind(&self) -> &'static str {
         "batch_normalization"
@@ -110,6 +135,10 @@ impl Layer for BatchNorm {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

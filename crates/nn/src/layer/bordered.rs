@@ -3,7 +3,7 @@
 /// Defines a layer with a [`Border`](crate::Border) on its inner axes. The function
 /// `fn(&Tensor, Border<N>) -> Tensor` computes its result.
 macro_rules! bordered_layer {
-    ($(#[$doc:meta])* $layer:ident, $kind:literal, $axes:literal, $form:literal, $new:literal, $make:ident) => {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $class:literal, $key:literal, $axes:literal, $form:literal, $new:literal, $make:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
         #[must_use]
@@ -21,6 +21,23 @@ macro_rules! bordered_layer {
 
         super::config_setters!($layer);
 
+        impl crate::config::Described for $layer {
+            const CLASS: &'static str = $class;
+
+            fn template() -> $layer {
+                $layer::new(1)
+            }
+
+            fn fields(&self, fields: &mut crate::config::Fields<'_>) -> $layer {
+                if $axes > 1 {
+                    fields.only("data_format", "channels_last");
+                } else {
+                    fields.only_read("data_format", &["channels_last".into()]);
+                }
+                $layer { border: fields.value($key, &self.border), config: self.config.fields(fields) }
+            }
+        }
+
         impl super::Layer for $layer {
             fn kind(&self) -> &'static str {
                 $kind
@@ -28,6 +45,10 @@ macro_rules! bordered_layer {
 
             fn config(&self) -> &super::Config {
                 &self.config
+            }
+
+            fn to_json(&self) -> estimand_tensor::Result<crate::config::Json> {
+                crate::config::write(super::MODULE, self)
             }
 
             fn call(&self, call: &super::LayerCall<'_>) -> estimand_graph::Tensor {

@@ -8,7 +8,8 @@ use estimand_graph::{Graph, Initializer, Role, Scope, Tensor};
 use estimand_tensor::{DType, Dim, Error};
 use estimand_update::Constraint;
 
-use super::{Layer, name};
+use super::inputs::INITIAL_STATE;
+use super::{AsInputs, Layer, LayerInputs, name};
 use crate::defaults::Defaults;
 use crate::regularizer::Regularizer;
 
@@ -24,10 +25,10 @@ pub(crate) struct BuiltLayer {
 }
 
 impl BuiltLayer {
-    /// Names the layer and makes its variables for an input of this shape.
+    /// Names the layer and makes its variables for inputs of these shapes.
     #[track_caller]
-    pub fn new<L: Layer + ?Sized>(layer: &L, x: &Tensor) -> BuiltLayer {
-        let graph = x.graph();
+    pub fn new<L: Layer + ?Sized>(layer: &L, inputs: &LayerInputs) -> BuiltLayer {
+        let graph = inputs.first().graph();
         let config = layer.config();
         let name = match &config.name {
             Some(given) => {
@@ -43,35 +44,26 @@ impl BuiltLayer {
             weights: Vec::new(),
             children: Vec::new(),
         };
-        // A poisoned input has no shape to build for; the graph has already recorded the error.
-        if !x.is_poisoned() {
-            let _scope = graph.reopen(&built.name);
-            layer.build(&mut Build { x, built: &mut built });
-        }
+        let _scope = graph.reopen(&built.name);
+        layer.build(&mut Build { inputs, built: &mut built });
         built
     }
 
-    /// Computes the layer's result for an input.
+    /// Computes the layer's result.
     #[track_caller]
-    pub fn call<L: Layer + ?Sized>(&self, layer: &L, x: &Tensor, training: bool) -> Tensor {
-        match self.open(x, training) {
-            Some(open) => layer.call(&open.call),
-            None => x.clone(),
-        }
+    pub fn call<L: Layer + ?Sized>(&self, layer: &L, inputs: &LayerInputs) -> Tensor {
+        layer.call(&self.open(inputs).call)
     }
 
     /// Opens the layer's scope and gives access to its variables while the result is computed.
-    /// Returns `None` if the input stands for an error.
     ///
     /// This is not a function with a closure argument, since a closure would hide the caller's
     /// line.
-    pub fn open<'a>(&'a self, x: &'a Tensor, training: bool) -> Option<Open<'a>> {
-        if x.is_poisoned() {
-            return None;
-        }
+    pub fn open<'a>(&'a self, inputs: &'a LayerInputs) -> Open<'a> {
         // A layer inside another may have no scope of its own.
-        let scope = (!self.name.is_empty()).then(|| x.graph().reopen(&self.name));
-        Some(Open { call: LayerCall { x, training, built: self }, _scope: scope })
+        let scope = (!self.name.is_empty()).then(|| inputs.first().graph().reopen(&self.name));
+        let training = inputs.is_training();
+        Open { call: LayerCall { inputs, training, built: self }, _scope: scope }
     }
 }
 
@@ -83,29 +75,37 @@ pub(crate) struct Open<'a> {
 
 /// The context of a layer's `build`: the layer's input, and methods that make variables.
 pub struct Build<'a> {
-    x: &'a Tensor,
+    inputs: &'a LayerInputs,
     built: &'a mut BuiltLayer,
 }
 
 impl Build<'_> {
-    /// The input of the layer's first call.
+    /// The input of the layer's first call; the first one, if there are several.
     pub fn input(&self) -> &Tensor {
-        self.x
+        self.inputs.first()
+    }
+
+    /// All inputs of the layer's first call.
+    pub fn inputs(&self) -> &[Tensor] {
+        self.inputs.tensors()
     }
 
     /// The graph that the layer is built in.
     pub fn graph(&self) -> &Graph {
-        self.x.graph()
+        self.input().graph()
     }
 
     /// The size of the input's last axis. It must be known.
     #[track_caller]
     pub fn channels(&self) -> usize {
-        match self.x.shape().dims().last() {
+        match self.input().shape().dims().last() {
             Some(Dim::Known(n)) => *n,
             _ => {
-                let text =
-                    format!("layer `{}` got {}, whose last size is not known", self.built.name, self.x.describe());
+                let text = format!(
+                    "layer `{}` got {}, whose last size is not known",
+                    self.built.name,
+                    self.input().describe()
+                );
                 let help = "declare the size of the placeholder's last axis, or reshape: variables need known sizes";
                 self.graph().error(Error::shape(text).help(help));
                 1
@@ -179,16 +179,44 @@ impl Build<'_> {
         self.variable(name, dims, initializer, false);
     }
 
-    /// Builds a layer inside this one, for the same input. Its variables are in the scope of this
-    /// name, or in this layer's own scope if the name is empty.
+    /// Builds a layer inside this one, for these inputs. Its variables are in the scope of this
+    /// name, or in this layer's own scope if the name is empty. [`LayerCall::child`] calls it by
+    /// its key.
+    ///
+    /// ```
+    /// use estimand_graph::{Graph, Tensor};
+    /// use estimand_nn::layer::{Build, Config, Layer, LayerCall};
+    /// use estimand_nn::Dense;
+    /// use estimand_tensor::{DType, Dim};
+    ///
+    /// /// `x + f(x)`, where f is a dense layer.
+    /// #[derive(Debug)]
+    /// struct Residual(Dense, Config);
+    ///
+    /// impl Layer for Residual {
+    ///     fn kind(&self) -> &'static str {
+    ///         "residual"
+    ///     }
+    ///     fn config(&self) -> &Config {
+    ///         &self.1
+    ///     }
+    ///     fn build(&self, build: &mut Build<'_>) {
+    ///         let x = build.input().clone();
+    ///         build.child("inner", "dense", &self.0, &x);
+    ///     }
+    ///     fn call(&self, call: &LayerCall<'_>) -> Tensor {
+    ///         call.input() + call.child("inner", &self.0, call.input())
+    ///     }
+    /// }
+    ///
+    /// let g = Graph::new();
+    /// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into()]);
+    /// let y = Residual(Dense::new(4), Config::default()).apply(&x);
+    /// assert!(g.body().variables().find("residual/dense/kernel").is_ok());
+    /// # assert!(!y.is_poisoned());
+    /// ```
     #[track_caller]
-    pub(crate) fn child<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L) {
-        self.child_for(key, scope, layer, &self.x.clone());
-    }
-
-    /// Like [`Build::child`], for another input.
-    #[track_caller]
-    pub(crate) fn child_for<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L, x: &Tensor) {
+    pub fn child<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L, inputs: &dyn AsInputs) {
         let mut built = BuiltLayer {
             name: scope.to_string(),
             trainable: self.built.trainable && layer.config().trainable,
@@ -196,9 +224,10 @@ impl Build<'_> {
             weights: Vec::new(),
             children: Vec::new(),
         };
-        if !x.is_poisoned() {
+        let inputs = inputs.as_inputs();
+        if inputs.check(layer).is_none() {
             let _scope = (!scope.is_empty()).then(|| self.graph().reopen(scope));
-            layer.build(&mut Build { x, built: &mut built });
+            layer.build(&mut Build { inputs: &inputs, built: &mut built });
         }
         self.built.children.push((key, built));
     }
@@ -207,11 +236,11 @@ impl Build<'_> {
     /// `form` shows the expected shape in the message.
     #[track_caller]
     pub(crate) fn takes(&self, ranks: RangeInclusive<usize>, form: &str) -> bool {
-        let (rank, dtype) = (self.x.rank(), self.x.dtype());
+        let (rank, dtype) = (self.input().rank(), self.input().dtype());
         if !ranks.contains(&rank) {
-            self.graph().error(rank_error(&self.built.name, self.x, form));
+            self.graph().error(rank_error(&self.built.name, self.input(), form));
         } else if dtype != DType::F32 {
-            let text = format!("layer `{}` got {}; expected f32", self.built.name, self.x.describe());
+            let text = format!("layer `{}` got {}; expected f32", self.built.name, self.input().describe());
             let error = Error::dtype(Some(DType::F32), dtype, text);
             self.graph().error(error.help("call .cast(DType::F32), or use an Embedding for ids"));
         }
@@ -234,15 +263,35 @@ impl Build<'_> {
 
 /// The context of a layer's `call`: the layer's input, its variables, and whether this is training.
 pub struct LayerCall<'a> {
-    x: &'a Tensor,
+    inputs: &'a LayerInputs,
     training: bool,
     built: &'a BuiltLayer,
 }
 
 impl LayerCall<'_> {
-    /// The layer's input.
+    /// The layer's input; the first one, if there are several.
     pub fn input(&self) -> &Tensor {
-        self.x
+        self.inputs.first()
+    }
+
+    /// All inputs of the layer, in the caller's order.
+    pub fn inputs(&self) -> &[Tensor] {
+        self.inputs.tensors()
+    }
+
+    /// An input that the caller passed by name, if it did ([`Layer::named_inputs`]).
+    pub fn named(&self, name: &str) -> Option<&Tensor> {
+        self.inputs.get(name).first()
+    }
+
+    /// The states that a recurrent layer begins with; none if the caller passed none.
+    pub(crate) fn initial_state(&self) -> &[Tensor] {
+        self.inputs.get(INITIAL_STATE)
+    }
+
+    /// Everything that the caller passed.
+    pub(crate) fn all_inputs(&self) -> &LayerInputs {
+        self.inputs
     }
 
     /// Whether to compute as in training.
@@ -268,7 +317,7 @@ impl LayerCall<'_> {
             None => {
                 let known: Vec<&str> = self.built.weights.iter().map(|(name, _)| *name).collect();
                 let error = format!("layer `{}` has no weight `{name}`; it was built with {known:?}", self.built.name);
-                self.x.graph().error(Error::config(error).help("make it in the layer's build"))
+                self.input().graph().error(Error::config(error).help("make it in the layer's build"))
             }
         }
     }
@@ -282,27 +331,45 @@ impl LayerCall<'_> {
     /// if there is no such axis.
     #[track_caller]
     pub(crate) fn axis(&self, axis: i64) -> Result<usize, Tensor> {
-        match resolve_axis(self.x, axis) {
+        match resolve_axis(self.input(), axis) {
             Some(axis) => Ok(axis),
             None => {
-                let text = format!("layer `{}` got {}, which has no axis {axis}", self.built.name, self.x.describe());
-                Err(self.x.graph().error(Error::shape(text)))
+                let text =
+                    format!("layer `{}` got {}, which has no axis {axis}", self.built.name, self.input().describe());
+                Err(self.input().graph().error(Error::shape(text)))
+            }
+        }
+    }
+
+    /// Calls a layer that `build` has built inside this one, under its key.
+    #[track_caller]
+    pub fn child<L: Layer + ?Sized>(&self, key: &str, layer: &L, inputs: &dyn AsInputs) -> Tensor {
+        let inputs = inputs.as_inputs().training_unless_set(self.training);
+        if let Some(error) = inputs.check(layer) {
+            return error;
+        }
+        match self.built_child(key) {
+            Some(built) => built.call(layer, &inputs),
+            None => {
+                let known: Vec<&str> = self.built.children.iter().map(|(key, _)| *key).collect();
+                let text = format!("layer `{}` has no layer `{key}`; it was built with {known:?}", self.built.name);
+                self.input().graph().error(Error::config(text).help("make it in the layer's build, with build.child"))
             }
         }
     }
 
     /// A layer that `build` has built inside this one.
-    pub(crate) fn child(&self, key: &str) -> Option<&BuiltLayer> {
+    pub(crate) fn built_child(&self, key: &str) -> Option<&BuiltLayer> {
         self.built.children.iter().find(|(k, _)| *k == key).map(|(_, built)| built)
     }
 
     /// Records an error unless the input has this number of axes.
     #[track_caller]
     pub(crate) fn expect_rank(&self, ranks: RangeInclusive<usize>, form: &str) -> Option<Tensor> {
-        if ranks.contains(&self.x.rank()) {
+        if ranks.contains(&self.input().rank()) {
             return None;
         }
-        Some(self.x.graph().error(rank_error(&self.built.name, self.x, form)))
+        Some(self.input().graph().error(rank_error(&self.built.name, self.input(), form)))
     }
 }
 

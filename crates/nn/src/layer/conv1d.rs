@@ -1,11 +1,13 @@
 //! `Conv1d`: a convolution over sequences.
 
 use estimand_graph::{Padding, Tensor};
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 
 use super::affine::{Affine, affine_setters};
+use super::weight_options::KERNEL;
 use super::window::{Window, check_groups, check_steps};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Field, Fields, Json, Node, OneSize};
 
 /// A convolution of sequences `[batch, steps, channels]`.
 ///
@@ -39,6 +41,23 @@ enum Edge {
     Both(Padding),
     /// Zeros before the first step, so that no step sees a later one.
     Causal,
+}
+
+impl Field for Edge {
+    fn write(&self) -> Result<Json> {
+        match self {
+            Edge::Both(padding) => padding.write(),
+            Edge::Causal => Ok("causal".into()),
+        }
+    }
+
+    fn read(node: &Node<'_>) -> Result<Edge> {
+        match node.text()? {
+            "causal" => Ok(Edge::Causal),
+            "valid" | "same" => Padding::read(node).map(Edge::Both),
+            _ => Err(node.expected("\"valid\", \"same\" or \"causal\"")),
+        }
+    }
 }
 
 impl Conv1d {
@@ -98,6 +117,29 @@ impl Conv1d {
 config_setters!(Conv1d);
 affine_setters!(Conv1d);
 
+impl Described for Conv1d {
+    const CLASS: &'static str = "Conv1D";
+
+    fn template() -> Conv1d {
+        Conv1d::new(1, 1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Conv1d {
+        let layer = Conv1d {
+            filters: fields.required("filters", &self.filters),
+            kernel_size: fields.required("kernel_size", &OneSize(self.kernel_size)).0,
+            strides: fields.value("strides", &OneSize(self.strides)).0,
+            edge: fields.value("padding", &self.edge),
+            dilation: fields.value("dilation_rate", &OneSize(self.dilation)).0,
+            groups: fields.value("groups", &self.groups),
+            affine: self.affine.fields(fields, KERNEL),
+            config: self.config.fields(fields),
+        };
+        fields.only("data_format", "channels_last");
+        layer
+    }
+}
+
 impl Layer for Conv1d {
     fn kind(&self) -> &'static str {
         "conv1d"
@@ -105,6 +147,10 @@ impl Layer for Conv1d {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

@@ -1,10 +1,13 @@
 //! `Conv2d`: a convolution over images.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
 use super::affine::{Affine, affine_setters};
+use super::weight_options::KERNEL;
 use super::window::{Window, check_groups, window_setters};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 use crate::size::Size2d;
 
 /// A convolution of images `[batch, height, width, channels]`.
@@ -50,6 +53,24 @@ config_setters!(Conv2d);
 window_setters!(Conv2d);
 affine_setters!(Conv2d);
 
+impl Described for Conv2d {
+    const CLASS: &'static str = "Conv2D";
+
+    fn template() -> Conv2d {
+        Conv2d::new(1, 1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Conv2d {
+        Conv2d {
+            filters: fields.required("filters", &self.filters),
+            window: self.window.fields(fields),
+            groups: fields.value("groups", &self.groups),
+            affine: self.affine.fields(fields, KERNEL),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for Conv2d {
     fn kind(&self) -> &'static str {
         "conv2d"
@@ -57,6 +78,10 @@ impl Layer for Conv2d {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

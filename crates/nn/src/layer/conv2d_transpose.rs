@@ -4,8 +4,10 @@ use estimand_graph::{Padding, Tensor};
 use estimand_tensor::{Dim, Error, Result};
 
 use super::affine::{Affine, affine_setters, build_kernel};
+use super::weight_options::KERNEL;
 use super::window::{Window, window_setters};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 use crate::size::Size2d;
 
 /// A transposed convolution: turns the result of a convolution back into images of the original
@@ -106,6 +108,25 @@ config_setters!(Conv2dTranspose);
 window_setters!(Conv2dTranspose);
 affine_setters!(Conv2dTranspose);
 
+impl Described for Conv2dTranspose {
+    const CLASS: &'static str = "Conv2DTranspose";
+
+    fn template() -> Conv2dTranspose {
+        Conv2dTranspose::new(1, 1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Conv2dTranspose {
+        fields.only("groups", 1);
+        Conv2dTranspose {
+            filters: fields.required("filters", &self.filters),
+            window: self.window.fields(fields),
+            output_padding: fields.value("output_padding", &self.output_padding),
+            affine: self.affine.fields(fields, KERNEL),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for Conv2dTranspose {
     fn kind(&self) -> &'static str {
         "conv2d_transpose"
@@ -113,6 +134,10 @@ impl Layer for Conv2dTranspose {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

@@ -22,6 +22,8 @@ bordered_layer!(
     /// `[batch, steps, channels]` without its first and last steps.
     Cropping1d,
     "cropping1d",
+    "Cropping1D",
+    "cropping",
     1,
     "[batch, steps, channels]",
     "As much is left out as the [`Border`] says.",
@@ -31,6 +33,8 @@ bordered_layer!(
     /// The inner part of the images `[batch, height, width, channels]`.
     Cropping2d,
     "cropping2d",
+    "Cropping2D",
+    "cropping",
     2,
     "[batch, height, width, channels]",
     "As much is left out as the [`Border`] says.",

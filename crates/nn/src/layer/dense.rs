@@ -1,11 +1,13 @@
 //! `Dense`: every output is a weighted sum of all inputs.
 
 use estimand_graph::Tensor;
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 
 use super::affine::{Affine, affine_setters};
 use super::build::with_last;
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::weight_options::KERNEL;
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// `activation(x . kernel + bias)` over the last axis, for any number of leading axes.
 ///
@@ -37,6 +39,22 @@ impl Dense {
 config_setters!(Dense);
 affine_setters!(Dense);
 
+impl Described for Dense {
+    const CLASS: &'static str = "Dense";
+
+    fn template() -> Dense {
+        Dense::new(1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Dense {
+        Dense {
+            units: fields.required("units", &self.units),
+            affine: self.affine.fields(fields, KERNEL),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for Dense {
     fn kind(&self) -> &'static str {
         "dense"
@@ -44,6 +62,10 @@ impl Layer for Dense {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

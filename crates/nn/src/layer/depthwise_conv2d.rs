@@ -1,11 +1,13 @@
 //! `DepthwiseConv2d`: a convolution with separate filters for each channel.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
 use super::affine::{Affine, build_kernel, result_setters};
-use super::weight_options::weight_setters;
+use super::weight_options::{DEPTHWISE, weight_setters};
 use super::window::{Window, window_setters};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 use crate::size::Size2d;
 
 /// A convolution of images `[batch, height, width, channels]` that does not mix channels. Each
@@ -45,6 +47,24 @@ weight_setters!(
 );
 result_setters!(DepthwiseConv2d);
 
+impl Described for DepthwiseConv2d {
+    const CLASS: &'static str = "DepthwiseConv2D";
+
+    fn template() -> DepthwiseConv2d {
+        DepthwiseConv2d::new(1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> DepthwiseConv2d {
+        fields.only("groups", 1);
+        DepthwiseConv2d {
+            depth_multiplier: fields.value("depth_multiplier", &self.depth_multiplier),
+            window: self.window.fields(fields),
+            affine: self.affine.fields(fields, DEPTHWISE),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for DepthwiseConv2d {
     fn kind(&self) -> &'static str {
         "depthwise_conv2d"
@@ -52,6 +72,10 @@ impl Layer for DepthwiseConv2d {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

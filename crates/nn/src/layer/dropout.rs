@@ -1,9 +1,10 @@
 //! `Dropout`: sets random elements to 0 in training.
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Error, Shape};
+use estimand_tensor::{Error, Result, Shape};
 
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// In training, sets elements to 0 with probability `rate` and scales the others by
 /// `1 / (1 - rate)`. Outside of training it changes nothing.
@@ -36,6 +37,23 @@ impl Dropout {
 
 config_setters!(Dropout);
 
+impl Described for Dropout {
+    const CLASS: &'static str = "Dropout";
+
+    fn template() -> Dropout {
+        Dropout::new(0.0)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Dropout {
+        fields.ignored("seed");
+        Dropout {
+            rate: fields.required("rate", &self.rate),
+            noise_shape: fields.value("noise_shape", &self.noise_shape),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for Dropout {
     fn kind(&self) -> &'static str {
         "dropout"
@@ -43,6 +61,10 @@ impl Layer for Dropout {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use estimand_graph::{Initializer, Tensor};
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 use estimand_update::Constraint;
 
 use super::weight_options::WeightOptions;
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 use crate::regularizer::Regularizer;
 
 /// Looks up integer ids in a table of vectors: `[batch, ...]` to `[batch, ..., output_dim]`.
@@ -53,6 +54,32 @@ impl Embedding {
 
 config_setters!(Embedding);
 
+const KEYS: [&str; 3] = ["embeddings_initializer", "embeddings_regularizer", "embeddings_constraint"];
+
+/// The initializer of the table if the layer has no other.
+const INITIALIZER: Initializer = Initializer::RandomUniform { low: -0.05, high: 0.05 };
+
+impl Described for Embedding {
+    const CLASS: &'static str = "Embedding";
+
+    fn template() -> Embedding {
+        Embedding::new(1, 1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Embedding {
+        // Tensors carry no masks here.
+        fields.only("mask_zero", false);
+        fields.only("activity_regularizer", Json::Null);
+        fields.ignored("input_length");
+        Embedding {
+            input_dim: fields.required("input_dim", &self.input_dim),
+            output_dim: fields.required("output_dim", &self.output_dim),
+            options: self.options.fields(fields, KEYS, INITIALIZER),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for Embedding {
     fn kind(&self) -> &'static str {
         "embedding"
@@ -62,13 +89,17 @@ impl Layer for Embedding {
         &self.config
     }
 
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
     fn build(&self, build: &mut Build<'_>) {
         let dims = [self.input_dim, self.output_dim];
         if dims.contains(&0) {
             return build
                 .refuse(Error::config(format!("the table has the shape {dims:?}; expected sizes of at least 1")));
         }
-        self.options.build(build, "embeddings", &dims, Initializer::RandomUniform { low: -0.05, high: 0.05 });
+        self.options.build(build, "embeddings", &dims, INITIALIZER);
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -2,11 +2,13 @@
 //! sequence or an image.
 
 use estimand_graph::{Axes, Tensor};
+use estimand_tensor::Result;
 
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 macro_rules! global_pool {
-    ($(#[$doc:meta])* $layer:ident, $kind:literal, $form:literal, $method:ident, $axes:expr) => {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $class:literal, $form:literal, $method:ident, $axes:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
         #[must_use]
@@ -30,6 +32,19 @@ macro_rules! global_pool {
 
         config_setters!($layer);
 
+        impl Described for $layer {
+            const CLASS: &'static str = $class;
+
+            fn template() -> $layer {
+                $layer::new()
+            }
+
+            fn fields(&self, fields: &mut Fields<'_>) -> $layer {
+                fields.only("data_format", "channels_last");
+                $layer { keep_dims: fields.value("keepdims", &self.keep_dims), config: self.config.fields(fields) }
+            }
+        }
+
         impl Layer for $layer {
             fn kind(&self) -> &'static str {
                 $kind
@@ -37,6 +52,10 @@ macro_rules! global_pool {
 
             fn config(&self) -> &Config {
                 &self.config
+            }
+
+            fn to_json(&self) -> Result<Json> {
+                config::write(MODULE, self)
             }
 
             fn call(&self, call: &LayerCall<'_>) -> Tensor {
@@ -55,6 +74,7 @@ global_pool!(
     /// The largest element of each channel: `[batch, steps, channels]` to `[batch, channels]`.
     GlobalMaxPool1d,
     "global_max_pooling1d",
+    "GlobalMaxPooling1D",
     "[batch, steps, channels]",
     max_axes,
     [1]
@@ -63,6 +83,7 @@ global_pool!(
     /// The mean of each channel: `[batch, steps, channels]` to `[batch, channels]`.
     GlobalAvgPool1d,
     "global_average_pooling1d",
+    "GlobalAveragePooling1D",
     "[batch, steps, channels]",
     mean_axes,
     [1]
@@ -72,6 +93,7 @@ global_pool!(
     /// `[batch, channels]`.
     GlobalMaxPool2d,
     "global_max_pooling2d",
+    "GlobalMaxPooling2D",
     "[batch, height, width, channels]",
     max_axes,
     [1, 2]
@@ -80,6 +102,7 @@ global_pool!(
     /// The mean of each channel: `[batch, height, width, channels]` to `[batch, channels]`.
     GlobalAvgPool2d,
     "global_average_pooling2d",
+    "GlobalAveragePooling2D",
     "[batch, height, width, channels]",
     mean_axes,
     [1, 2]

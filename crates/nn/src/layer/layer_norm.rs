@@ -1,11 +1,12 @@
 //! `LayerNorm`: normalizes rows to mean 0 and variance 1.
 
 use estimand_graph::{Initializer, Tensor};
-use estimand_tensor::{Dim, Error, Shape};
+use estimand_tensor::{Dim, Error, Result, Shape};
 
 use super::build::resolve_axis;
-use super::weight_options::{WeightOptions, weight_setters};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::weight_options::{BETA, GAMMA, WeightOptions, weight_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Elements, Fields, Json};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, with mean and variance over one or
 /// several axes of each row.
@@ -82,6 +83,27 @@ config_setters!(LayerNorm);
 weight_setters!(LayerNorm, beta, "offset `beta`", "at 0": beta_initializer, beta_regularizer, beta_constraint);
 weight_setters!(LayerNorm, gamma, "factor `gamma`", "at 1": gamma_initializer, gamma_regularizer, gamma_constraint);
 
+impl Described for LayerNorm {
+    const CLASS: &'static str = "LayerNormalization";
+
+    fn template() -> LayerNorm {
+        LayerNorm::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> LayerNorm {
+        fields.only_read("rms_scaling", &[false.into()]);
+        LayerNorm {
+            axes: fields.value("axis", &Elements(self.axes.clone())).0,
+            epsilon: fields.value("epsilon", &self.epsilon),
+            center: fields.value("center", &self.center),
+            scale: fields.value("scale", &self.scale),
+            beta: self.beta.fields(fields, BETA, Initializer::Zeros),
+            gamma: self.gamma.fields(fields, GAMMA, Initializer::Ones),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for LayerNorm {
     fn kind(&self) -> &'static str {
         "layer_normalization"
@@ -89,6 +111,10 @@ impl Layer for LayerNorm {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

@@ -1,22 +1,25 @@
 //! `Masking`: marks padding steps of sequences.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// Sets a step of `[batch, time, ...]` to 0 if all its numbers equal `mask_value`, as in padded
 /// sequences.
 ///
-/// Tensors of a graph carry no mask. Pass the mask to the layers that follow with `.mask(..)`.
+/// Tensors of a graph carry no mask. Pass the mask to the calls of the layers that follow.
 ///
 /// ```
 /// use estimand_graph::Graph;
+/// use estimand_nn::layer::LayerInputs;
 /// use estimand_nn::{Gru, Layer, Masking};
 /// use estimand_tensor::{DType, Dim};
 /// let g = Graph::new();
 /// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 7.into(), 4.into()]);
 /// let masking = Masking::new(-1.0);
-/// let y = Gru::new(3).mask(&masking.compute_mask(&x)).apply(&masking.apply(&x));
+/// let y = Gru::new(3).apply(&LayerInputs::of(&masking.apply(&x)).mask(&masking.compute_mask(&x)));
 /// # assert!(!y.is_poisoned());
 /// ```
 #[derive(Clone, Debug)]
@@ -42,6 +45,18 @@ impl Masking {
 
 config_setters!(Masking);
 
+impl Described for Masking {
+    const CLASS: &'static str = "Masking";
+
+    fn template() -> Masking {
+        Masking::new(0.0)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Masking {
+        Masking { mask_value: fields.value("mask_value", &self.mask_value), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for Masking {
     fn kind(&self) -> &'static str {
         "masking"
@@ -49,6 +64,10 @@ impl Layer for Masking {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -3,7 +3,8 @@
 //! A layer has two parts: `build` makes its variables for an input shape, `call` computes with
 //! them. `apply` does both, so every `apply` makes new variables; [`Shared`] builds once and calls
 //! many times. This file defines the `Layer` trait. `build` holds the contexts passed to the two
-//! parts, `name` generates layer names, and the other files hold one layer each.
+//! parts, `inputs` what a call passes, `name` generates layer names, and the other files hold one
+//! layer each. `merge` has the layers that join several tensors.
 
 mod affine;
 mod batch_norm;
@@ -19,8 +20,11 @@ mod dropout;
 mod embedding;
 mod flatten;
 mod global_pool;
+mod inputs;
+mod json;
 mod layer_norm;
 mod masking;
+mod merge;
 mod multi_head_attention;
 pub(crate) mod name;
 mod noise;
@@ -44,11 +48,13 @@ mod window;
 mod zero_padding;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use estimand_graph::Tensor;
-use estimand_tensor::Mode;
+use estimand_tensor::{Error, Result};
 
 use crate::activation::Activation;
+use crate::config::{Fields, Json};
 pub use batch_norm::BatchNorm;
 use build::BuiltLayer;
 pub(crate) use build::resolve_axis;
@@ -63,8 +69,11 @@ pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
 pub use global_pool::{GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d};
+pub use inputs::{AsInputs, LayerInputs};
+pub use json::{from_json, read};
 pub use layer_norm::LayerNorm;
 pub use masking::Masking;
+pub use merge::{Add, Average, Concat, Dot, Maximum, Minimum, Multiply, Subtract};
 pub use multi_head_attention::MultiHeadAttention;
 pub use noise::{AlphaDropout, GaussianDropout, GaussianNoise};
 pub use permute::Permute;
@@ -116,7 +125,7 @@ pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 /// assert!(g.body().variables().find("scale/factor").is_ok());
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
-pub trait Layer: fmt::Debug {
+pub trait Layer: fmt::Debug + Send + Sync {
     /// The kind of layer in TensorFlow's words, such as `dense`. Layers without a name are called
     /// `dense`, `dense_1`, ...
     fn kind(&self) -> &'static str;
@@ -130,21 +139,37 @@ pub trait Layer: fmt::Debug {
         let _ = build;
     }
 
-    /// Computes the result from the input and the variables.
+    /// Computes the result from the inputs and the variables.
     #[track_caller]
     fn call(&self, call: &LayerCall<'_>) -> Tensor;
 
-    /// Makes the variables and computes the result. The graph's mode decides whether this is
-    /// training.
-    #[track_caller]
-    fn apply(&self, x: &Tensor) -> Tensor {
-        self.apply_training(x, x.graph().mode() == Mode::Train)
+    /// The number of tensors that it is applied to. By default one.
+    fn n_inputs(&self) -> RangeInclusive<usize> {
+        1..=1
     }
 
-    /// Like `apply`, but `training` decides instead of the graph's mode.
+    /// The names of what a call may pass besides the tensors. By default there are none.
+    fn named_inputs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The layer as JSON, with the keys of Keras; [`from_json`] reads it back. A layer of one's own
+    /// implements [`Described`](crate::config::Described) and calls
+    /// [`config::write`](crate::config::write). By default it cannot be written.
+    fn to_json(&self) -> Result<Json> {
+        let text = format!("the layer `{}` cannot be written as JSON", self.kind());
+        Err(Error::unsupported(text).help("implement `Described` for it, and `to_json` with `config::write`"))
+    }
+
+    /// Makes the variables and computes the result. The graph's mode decides whether this is
+    /// training, unless the [`LayerInputs`] do.
     #[track_caller]
-    fn apply_training(&self, x: &Tensor, training: bool) -> Tensor {
-        BuiltLayer::new(self, x).call(self, x, training)
+    fn apply(&self, inputs: &dyn AsInputs) -> Tensor {
+        let inputs = inputs.as_inputs();
+        match inputs.check(self) {
+            Some(error) => error,
+            None => BuiltLayer::new(self, &inputs).call(self, &inputs),
+        }
     }
 }
 
@@ -160,6 +185,19 @@ pub struct Config {
 impl Config {
     /// A generated name, trainable.
     pub const DEFAULT: Config = Config { name: None, trainable: true };
+
+    /// Writes or reads the fields that all layers have.
+    #[must_use]
+    pub fn fields(&self, fields: &mut Fields<'_>) -> Config {
+        let config =
+            Config { name: fields.optional("name", &self.name), trainable: fields.value("trainable", &self.trainable) };
+        fields.only_float32("dtype");
+        // Keras writes the shape of the model's input into its first layer.
+        for key in ["batch_input_shape", "batch_shape", "build_input_shape"] {
+            fields.ignored(key);
+        }
+        config
+    }
 }
 
 impl Default for Config {
@@ -168,14 +206,20 @@ impl Default for Config {
     }
 }
 
+/// Where Keras has its layers.
+pub(crate) const MODULE: &str = "keras.layers";
+
 /// Every layer of this crate, in its simplest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 47] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 55] = [
     || Box::new(Activation::Relu),
+    || Box::new(Add::new()),
     || Box::new(AlphaDropout::new(0.5)),
+    || Box::new(Average::new()),
     || Box::new(AvgPool1d::new(2)),
     || Box::new(AvgPool2d::new(2)),
     || Box::new(BatchNorm::new()),
     || Box::new(Bidirectional::new(Lstm::new(2))),
+    || Box::new(Concat::new()),
     || Box::new(Conv1d::new(3, 2)),
     || Box::new(Conv2d::new(3, 2)),
     || Box::new(Conv2dTranspose::new(3, 2)),
@@ -183,6 +227,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 47] = [
     || Box::new(Cropping2d::new(1)),
     || Box::new(Dense::new(3)),
     || Box::new(DepthwiseConv2d::new(2)),
+    || Box::new(Dot::new(-1)),
     || Box::new(Dropout::new(0.5)),
     || Box::new(Elu::new(1.0)),
     || Box::new(Embedding::new(5, 3)),
@@ -200,7 +245,10 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 47] = [
     || Box::new(Masking::new(0.0)),
     || Box::new(MaxPool1d::new(2)),
     || Box::new(MaxPool2d::new(2)),
+    || Box::new(Maximum::new()),
+    || Box::new(Minimum::new()),
     || Box::new(MultiHeadAttention::new(2, 3)),
+    || Box::new(Multiply::new()),
     || Box::new(PRelu::new()),
     || Box::new(Permute::new([2, 1])),
     || Box::new(Relu::new()),
@@ -211,6 +259,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 47] = [
     || Box::new(Softmax::new()),
     || Box::new(SpatialDropout1d::new(0.5)),
     || Box::new(SpatialDropout2d::new(0.5)),
+    || Box::new(Subtract::new()),
     || Box::new(ThresholdedRelu::new(0.5)),
     || Box::new(TimeDistributed::new(Dense::new(3))),
     || Box::new(UpSampling1d::new(2)),
@@ -238,4 +287,4 @@ macro_rules! config_setters {
         }
     };
 }
-use config_setters;
+pub(crate) use config_setters;

@@ -1,18 +1,22 @@
 //! `MultiHeadAttention`: every step attends to all other steps.
 
+use std::ops::RangeInclusive;
+
 use estimand_graph::{Initializer, Tensor, Transposed};
-use estimand_tensor::{DType, Dim, Error, Mode, Shape};
+use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use super::build::BuiltLayer;
-use super::weight_options::{WeightOptions, weight_setters};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::inputs::{ATTENTION_MASK, CAUSAL_MASK};
+use super::weight_options::{BIAS, KERNEL, WeightOptions, weight_setters};
+use super::{AsInputs, Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json, OneSize};
 
 /// `softmax(q k / sqrt(key_dim)) v` for several heads, where q, k and v are projections of query,
 /// key and value. The heads' results are projected once more.
 ///
-/// `apply` takes the query, `[batch, steps, inputs]`. Value and key are the query too unless they
-/// are set. The result has as many steps as the query and, by default, as many outputs as the query
-/// has inputs.
+/// `apply` takes the query, `[batch, steps, inputs]`, or query and value, or query, value and key.
+/// Without a value, the query is the value too; without a key, the value is the key. The result has
+/// as many steps as the query and, by default, as many outputs as the query has inputs.
 ///
 /// Variables: `query/kernel` `[inputs, heads, key_dim]`, `query/bias` `[heads, key_dim]`, the same
 /// of `key` and, with `value_dim`, of `value`; `attention_output/kernel`
@@ -20,13 +24,14 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 ///
 /// ```
 /// use estimand_graph::Graph;
+/// use estimand_nn::layer::LayerInputs;
 /// use estimand_nn::{Layer, MultiHeadAttention};
 /// use estimand_tensor::{DType, Dim};
 /// let g = Graph::new();
 /// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 7.into(), 4.into()]);
 /// let memory = g.placeholder("memory", DType::F32, [Dim::BATCH, 9.into(), 6.into()]);
-/// let x = MultiHeadAttention::new(2, 8).use_causal_mask(true).apply(&x);
-/// let (y, scores) = MultiHeadAttention::new(2, 8).value(&memory).apply_scores(&x);
+/// let x = MultiHeadAttention::new(2, 8).apply(&LayerInputs::of(&x).use_causal_mask(true));
+/// let (y, scores) = MultiHeadAttention::new(2, 8).apply_scores(&[&x, &memory]);
 /// assert_eq!(y.shape().to_string(), "[batch, 7, 4]");
 /// assert_eq!(scores.shape().to_string(), "[batch, 2, 7, 9]");
 /// ```
@@ -35,16 +40,12 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 pub struct MultiHeadAttention {
     num_heads: usize,
     key_dim: usize,
-    value_dim: usize,
+    value_dim: Option<usize>,
     output_dim: Option<usize>,
     dropout: f64,
     use_bias: bool,
-    use_causal_mask: bool,
     kernels: WeightOptions,
     biases: WeightOptions,
-    value: Option<Tensor>,
-    key: Option<Tensor>,
-    attention_mask: Option<Tensor>,
     config: Config,
 }
 
@@ -58,23 +59,19 @@ impl MultiHeadAttention {
         MultiHeadAttention {
             num_heads,
             key_dim,
-            value_dim: key_dim,
+            value_dim: None,
             output_dim: None,
             dropout: 0.0,
             use_bias: true,
-            use_causal_mask: false,
             kernels: WeightOptions::default(),
             biases: WeightOptions::default(),
-            value: None,
-            key: None,
-            attention_mask: None,
             config: Config::default(),
         }
     }
 
     /// The size of each head's values. By default `key_dim`.
     pub fn value_dim(mut self, value_dim: usize) -> MultiHeadAttention {
-        self.value_dim = value_dim;
+        self.value_dim = Some(value_dim);
         self
     }
 
@@ -96,48 +93,19 @@ impl MultiHeadAttention {
         self
     }
 
-    /// Whether a step attends only to itself and to earlier steps. By default it attends to all.
-    pub fn use_causal_mask(mut self, use_causal_mask: bool) -> MultiHeadAttention {
-        self.use_causal_mask = use_causal_mask;
-        self
-    }
-
-    /// The value tensor, `[batch, places, inputs]`. By default the query.
-    pub fn value(mut self, value: &Tensor) -> MultiHeadAttention {
-        self.value = Some(value.clone());
-        self
-    }
-
-    /// The key tensor, `[batch, places, inputs]`. By default the value.
-    pub fn key(mut self, key: &Tensor) -> MultiHeadAttention {
-        self.key = Some(key.clone());
-        self
-    }
-
-    /// Booleans that broadcast to `[batch, steps, places]`: whether a step may attend to a place.
-    /// By default every step attends to all places.
-    ///
-    /// To use the mask of a sequence, `[batch, places]`, call `.expand_dims(1)` on it.
-    pub fn attention_mask(mut self, mask: &Tensor) -> MultiHeadAttention {
-        self.attention_mask = Some(mask.clone());
-        self
-    }
-
     /// Like `apply`, but also returns the scores `[batch, heads, steps, places]`.
     #[track_caller]
-    pub fn apply_scores(&self, query: &Tensor) -> (Tensor, Tensor) {
-        let training = query.graph().mode() == Mode::Train;
-        let built = BuiltLayer::new(self, query);
-        match built.open(query, training) {
-            Some(open) => self.run(&open.call),
-            None => (query.clone(), query.clone()),
+    pub fn apply_scores(&self, inputs: &dyn AsInputs) -> (Tensor, Tensor) {
+        let inputs = inputs.as_inputs();
+        match inputs.check(self) {
+            Some(error) => (error.clone(), error),
+            None => self.run(&BuiltLayer::new(self, &inputs).open(&inputs).call),
         }
     }
 
-    /// The query, key and value of a call.
-    fn inputs(&self, query: &Tensor) -> [Tensor; 3] {
-        let value = self.value.as_ref().unwrap_or(query);
-        [query.clone(), self.key.as_ref().unwrap_or(value).clone(), value.clone()]
+    /// The size of each head's values.
+    fn values(&self) -> usize {
+        self.value_dim.unwrap_or(self.key_dim)
     }
 
     /// `[batch, steps, inputs]` to `[batch, heads, steps, width]`.
@@ -156,13 +124,14 @@ impl MultiHeadAttention {
 
     /// The combined mask: booleans that broadcast to the scores.
     #[track_caller]
-    fn mask(&self, steps: Dim, places: Dim, graph: &estimand_graph::Graph) -> Option<Tensor> {
-        let causal = self.use_causal_mask.then(|| {
+    fn mask(&self, call: &LayerCall<'_>, steps: Dim, places: Dim) -> Option<Tensor> {
+        let graph = call.input().graph();
+        let causal = call.all_inputs().uses_causal_mask().then(|| {
             let step = graph.range(steps, DType::I64).expand_dims(-1);
             graph.range(places, DType::I64).less_equal(step)
         });
         // Inserts the axis of heads after the batch axis, unless the mask already has one.
-        let given = self.attention_mask.as_ref().map(|m| if m.rank() == 3 { m.expand_dims(1) } else { m.clone() });
+        let given = call.named(ATTENTION_MASK).map(|m| if m.rank() == 3 { m.expand_dims(1) } else { m.clone() });
         match (given, causal) {
             (Some(given), Some(causal)) => Some(given.logical_and(&causal)),
             (given, causal) => given.or(causal),
@@ -171,16 +140,16 @@ impl MultiHeadAttention {
 
     #[track_caller]
     fn run(&self, call: &LayerCall<'_>) -> (Tensor, Tensor) {
-        let [query, key, value] = self.inputs(call.input());
+        let [query, key, value] = query_key_value(call.inputs());
         if let Some(poison) = call.expect_rank(3..=3, "[batch, steps, inputs]") {
             return (poison.clone(), poison);
         }
         let (steps, places) = (query.shape().dims()[1], key.shape().dims()[1]);
         let q = self.heads(call, QUERY, &query, self.key_dim) * (1.0 / (self.key_dim as f64).sqrt());
         let k = self.heads(call, KEY, &key, self.key_dim);
-        let v = self.heads(call, VALUE, &value, self.value_dim);
+        let v = self.heads(call, VALUE, &value, self.values());
         let mut scores = q.matmul_with(&k, Transposed::Right);
-        if let Some(mask) = self.mask(steps, places, query.graph()) {
+        if let Some(mask) = self.mask(call, steps, places) {
             scores = scores + (1.0 - mask.cast(DType::F32)) * NEVER;
         }
         let scores = scores.softmax();
@@ -188,7 +157,7 @@ impl MultiHeadAttention {
         let found = kept.matmul(&v).transpose(&[0, 2, 1, 3]);
         let [kernel, bias] = OUTPUT;
         let kernel = call.weight(kernel);
-        let (n, outputs) = ((self.num_heads * self.value_dim) as i64, kernel.channels());
+        let (n, outputs) = ((self.num_heads * self.values()) as i64, kernel.channels());
         let mut y = found.reshape([-1, n]).matmul(&kernel.reshape([n, -1]));
         if let Some(bias) = call.find(bias) {
             y = y + bias;
@@ -196,6 +165,13 @@ impl MultiHeadAttention {
         let shape: Shape = query.shape().dims().iter().take(2).copied().chain([outputs.into()]).collect();
         (y.reshape_as(shape), scores)
     }
+}
+
+/// The query, key and value of a call.
+fn query_key_value(inputs: &[Tensor]) -> [Tensor; 3] {
+    let query = &inputs[0];
+    let value = inputs.get(1).unwrap_or(query);
+    [query, inputs.get(2).unwrap_or(value), value].map(Tensor::clone)
 }
 
 const QUERY: [&str; 2] = ["query/kernel", "query/bias"];
@@ -207,6 +183,36 @@ config_setters!(MultiHeadAttention);
 weight_setters!(MultiHeadAttention, kernels, "kernel of every projection", "uniform by Glorot's rule": kernel_initializer, kernel_regularizer, kernel_constraint);
 weight_setters!(MultiHeadAttention, biases, "bias of every projection", "0": bias_initializer, bias_regularizer, bias_constraint);
 
+impl Described for MultiHeadAttention {
+    const CLASS: &'static str = "MultiHeadAttention";
+
+    fn template() -> MultiHeadAttention {
+        MultiHeadAttention::new(1, 1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> MultiHeadAttention {
+        fields.only("attention_axes", Json::Null);
+        fields.only("activity_regularizer", Json::Null);
+        fields.only_read("flash_attention", &[Json::Null, false.into()]);
+        fields.only_read("use_gate", &[false.into()]);
+        for key in ["query_shape", "key_shape", "value_shape", "seed"] {
+            fields.ignored(key);
+        }
+        let output = fields.value("output_shape", &self.output_dim.map(OneSize));
+        MultiHeadAttention {
+            num_heads: fields.required("num_heads", &self.num_heads),
+            key_dim: fields.required("key_dim", &self.key_dim),
+            value_dim: fields.or("value_dim", &self.value_dim, self.key_dim),
+            output_dim: output.map(|OneSize(size)| size),
+            dropout: fields.value("dropout", &self.dropout),
+            use_bias: fields.value("use_bias", &self.use_bias),
+            kernels: self.kernels.fields(fields, KERNEL, Initializer::GlorotUniform),
+            biases: self.biases.fields(fields, BIAS, Initializer::Zeros),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for MultiHeadAttention {
     fn kind(&self) -> &'static str {
         "multi_head_attention"
@@ -216,12 +222,18 @@ impl Layer for MultiHeadAttention {
         &self.config
     }
 
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
     fn build(&self, build: &mut Build<'_>) {
-        let sizes = [self.num_heads, self.key_dim, self.value_dim, self.output_dim.unwrap_or(1)];
+        let sizes = [self.num_heads, self.key_dim, self.values(), self.output_dim.unwrap_or(1)];
         if sizes.contains(&0) {
             let text = format!(
                 "num_heads is {}, key_dim is {} and value_dim is {}",
-                self.num_heads, self.key_dim, self.value_dim
+                self.num_heads,
+                self.key_dim,
+                self.values()
             );
             return build.refuse(Error::config(text).help("set each to at least 1"));
         }
@@ -229,7 +241,7 @@ impl Layer for MultiHeadAttention {
             return build
                 .refuse(Error::config(format!("the dropout rate is {}; expected 0 <= rate < 1", self.dropout)));
         }
-        let [query, key, value] = self.inputs(build.input());
+        let [query, key, value] = query_key_value(build.inputs());
         for x in [&query, &key, &value] {
             let known = x.shape().dims().last().is_some_and(|d| d.known().is_some());
             if x.rank() != 3 || x.dtype() != DType::F32 || !known {
@@ -237,12 +249,20 @@ impl Layer for MultiHeadAttention {
                 return build.refuse(Error::shape(text).help("declare the size of the last axis: it must be known"));
             }
         }
-        let projections = [(QUERY, &query, self.key_dim), (KEY, &key, self.key_dim), (VALUE, &value, self.value_dim)];
+        let projections = [(QUERY, &query, self.key_dim), (KEY, &key, self.key_dim), (VALUE, &value, self.values())];
         for (names, x, width) in projections {
             self.projection(build, names, &[x.channels(), self.num_heads, width], &[self.num_heads, width]);
         }
         let outputs = self.output_dim.unwrap_or_else(|| query.channels());
-        self.projection(build, OUTPUT, &[self.num_heads, self.value_dim, outputs], &[outputs]);
+        self.projection(build, OUTPUT, &[self.num_heads, self.values(), outputs], &[outputs]);
+    }
+
+    fn n_inputs(&self) -> RangeInclusive<usize> {
+        1..=3
+    }
+
+    fn named_inputs(&self) -> &'static [&'static str] {
+        &[ATTENTION_MASK, CAUSAL_MASK]
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -12,6 +12,9 @@ one_number_layer!(
     /// name, step and row.
     GaussianNoise,
     "gaussian_noise",
+    "GaussianNoise",
+    ["stddev"],
+    ["seed"],
     stddev: "The deviation of what is added.",
     (0.0..f64::INFINITY),
     "0 or more",
@@ -24,6 +27,9 @@ one_number_layer!(
     /// name, step and row.
     GaussianDropout,
     "gaussian_dropout",
+    "GaussianDropout",
+    ["rate"],
+    ["seed"],
     rate: "The deviation is `sqrt(rate / (1 - rate))`, as that of a dropout of this rate.",
     (0.0..1.0),
     "0 <= rate < 1",
@@ -38,6 +44,9 @@ one_number_layer!(
     /// name, step and row.
     AlphaDropout,
     "alpha_dropout",
+    "AlphaDropout",
+    ["rate"],
+    ["seed"],
     rate: "Changes this part of the elements.",
     (0.0..1.0),
     "0 <= rate < 1",

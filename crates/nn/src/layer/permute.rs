@@ -1,9 +1,10 @@
 //! `Permute`: reorders the axes of each row.
 
 use estimand_graph::Tensor;
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// Reorders axes; the batch stays first.
 ///
@@ -31,6 +32,18 @@ impl Permute {
 
 config_setters!(Permute);
 
+impl Described for Permute {
+    const CLASS: &'static str = "Permute";
+
+    fn template() -> Permute {
+        Permute::new([1])
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Permute {
+        Permute { dims: fields.required("dims", &self.dims), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for Permute {
     fn kind(&self) -> &'static str {
         "permute"
@@ -38,6 +51,10 @@ impl Layer for Permute {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -1,10 +1,11 @@
 //! `PRelu`: a leaky rectifier whose slopes are learnt.
 
 use estimand_graph::{Initializer, Tensor};
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 
 use super::weight_options::{WeightOptions, weight_setters};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// `x` above 0, `alpha * x` below, with an `alpha` for each element of a row.
 ///
@@ -42,7 +43,27 @@ impl PRelu {
 }
 
 config_setters!(PRelu);
+
+const KEYS: [&str; 3] = ["alpha_initializer", "alpha_regularizer", "alpha_constraint"];
+
 weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_initializer, alpha_regularizer, alpha_constraint);
+
+impl Described for PRelu {
+    const CLASS: &'static str = "PReLU";
+
+    fn template() -> PRelu {
+        PRelu::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> PRelu {
+        let axes = (!self.shared_axes.is_empty()).then(|| self.shared_axes.clone());
+        PRelu {
+            shared_axes: fields.value("shared_axes", &axes).unwrap_or_default(),
+            alpha: self.alpha.fields(fields, KEYS, Initializer::Zeros),
+            config: self.config.fields(fields),
+        }
+    }
+}
 
 impl Layer for PRelu {
     fn kind(&self) -> &'static str {
@@ -51,6 +72,10 @@ impl Layer for PRelu {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

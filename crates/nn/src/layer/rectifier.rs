@@ -2,15 +2,19 @@
 //! `PRelu`, whose parameter is learnt, is in `prelu`.
 
 use estimand_graph::Tensor;
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 
 use super::one_number::one_number_layer;
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 one_number_layer!(
     /// `x` above 0, `alpha * x` below. Keras's default alpha is 0.3.
     LeakyRelu,
     "leaky_re_lu",
+    "LeakyReLU",
+    ["alpha", "negative_slope"],
+    [],
     alpha: "With this slope below 0.",
     (0.0..f64::INFINITY),
     "0 or more",
@@ -20,6 +24,9 @@ one_number_layer!(
     /// `x` above 0, `alpha * (e^x - 1)` below. Keras's default alpha is 1.
     Elu,
     "elu",
+    "ELU",
+    ["alpha"],
+    [],
     alpha: "With this factor below 0.",
     (0.0..f64::INFINITY),
     "0 or more",
@@ -29,6 +36,9 @@ one_number_layer!(
     /// `x` above `theta`, 0 elsewhere. Keras's default theta is 1.
     ThresholdedRelu,
     "thresholded_re_lu",
+    "ThresholdedReLU",
+    ["theta"],
+    [],
     theta: "With this threshold.",
     (0.0..f64::INFINITY),
     "0 or more",
@@ -94,6 +104,23 @@ impl Relu {
 
 config_setters!(Relu);
 
+impl Described for Relu {
+    const CLASS: &'static str = "ReLU";
+
+    fn template() -> Relu {
+        Relu::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Relu {
+        Relu {
+            max_value: fields.value("max_value", &self.max_value),
+            negative_slope: fields.value("negative_slope", &self.negative_slope),
+            threshold: fields.value("threshold", &self.threshold),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for Relu {
     fn kind(&self) -> &'static str {
         "re_lu"
@@ -101,6 +128,10 @@ impl Layer for Relu {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -1,8 +1,10 @@
 //! `RepeatVector`: repeats a row as every step of a sequence.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// `[batch, features]` to `[batch, n, features]`, the same at every step.
 #[derive(Clone, Debug)]
@@ -21,6 +23,18 @@ impl RepeatVector {
 
 config_setters!(RepeatVector);
 
+impl Described for RepeatVector {
+    const CLASS: &'static str = "RepeatVector";
+
+    fn template() -> RepeatVector {
+        RepeatVector::new(1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> RepeatVector {
+        RepeatVector { n: fields.required("n", &self.n), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for RepeatVector {
     fn kind(&self) -> &'static str {
         "repeat_vector"
@@ -28,6 +42,10 @@ impl Layer for RepeatVector {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

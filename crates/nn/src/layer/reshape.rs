@@ -1,9 +1,10 @@
 //! `Reshape`: gives each row another shape.
 
 use estimand_graph::{Graph, Tensor};
-use estimand_tensor::{Dim, Error, Shape};
+use estimand_tensor::{Dim, Error, Result, Shape};
 
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// Arranges the elements of each row in other sizes; the batch axis stays.
 ///
@@ -31,6 +32,18 @@ impl Reshape {
 
 config_setters!(Reshape);
 
+impl Described for Reshape {
+    const CLASS: &'static str = "Reshape";
+
+    fn template() -> Reshape {
+        Reshape::new([-1])
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Reshape {
+        Reshape { dims: fields.required("target_shape", &self.dims), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for Reshape {
     fn kind(&self) -> &'static str {
         "reshape"
@@ -38,6 +51,10 @@ impl Layer for Reshape {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -1,12 +1,13 @@
 //! `SeparableConv2d`: a convolution of each channel in space, followed by one across channels.
 
-use estimand_graph::Tensor;
-use estimand_tensor::Error;
+use estimand_graph::{Initializer, Tensor};
+use estimand_tensor::{Error, Result};
 
 use super::affine::{Affine, build_kernel, result_setters};
-use super::weight_options::{WeightOptions, weight_setters};
+use super::weight_options::{DEPTHWISE, KERNEL, POINTWISE, WeightOptions, weight_setters};
 use super::window::{Window, window_setters};
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 use crate::size::Size2d;
 
 /// A depthwise convolution of images `[batch, height, width, channels]`, followed by a convolution
@@ -59,6 +60,28 @@ weight_setters!(
 );
 result_setters!(SeparableConv2d);
 
+impl Described for SeparableConv2d {
+    const CLASS: &'static str = "SeparableConv2D";
+
+    fn template() -> SeparableConv2d {
+        SeparableConv2d::new(1, 1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SeparableConv2d {
+        fields.only("groups", 1);
+        // Keras writes the options of a kernel that this layer does not have.
+        KERNEL.into_iter().for_each(|key| fields.ignored(key));
+        SeparableConv2d {
+            filters: fields.required("filters", &self.filters),
+            depth_multiplier: fields.value("depth_multiplier", &self.depth_multiplier),
+            window: self.window.fields(fields),
+            depthwise: self.depthwise.fields(fields, DEPTHWISE, Initializer::GlorotUniform),
+            affine: self.affine.fields(fields, POINTWISE),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for SeparableConv2d {
     fn kind(&self) -> &'static str {
         "separable_conv2d"
@@ -66,6 +89,10 @@ impl Layer for SeparableConv2d {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn build(&self, build: &mut Build<'_>) {

@@ -2,18 +2,19 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
 use super::build::BuiltLayer;
-use super::{Config, Layer, LayerCall};
+use super::{AsInputs, Layer};
 
 /// A layer that is built once, at its first `apply`, and may be applied many times.
 ///
 /// ```
 /// use estimand_graph::Graph;
-/// use estimand_nn::{Dense, Layer, Shared};
+/// use estimand_nn::{Dense, Shared};
 /// use estimand_tensor::{DType, Dim};
 /// let g = Graph::new();
 /// let left = g.placeholder("left", DType::F32, [Dim::BATCH, 4.into()]);
@@ -24,51 +25,43 @@ use super::{Config, Layer, LayerCall};
 /// # assert!(!distance.is_poisoned());
 /// ```
 ///
-/// Create it inside the model function: its weights belong to one graph, and using it in another
-/// graph is an error.
+/// It is not a layer itself, because it holds the weights of one graph. Create it inside the model
+/// function: using it in another graph is an error.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    layer: Rc<dyn Layer>,
+    layer: Arc<dyn Layer>,
     built: Rc<RefCell<Option<(Tensor, BuiltLayer)>>>,
 }
 
 impl Shared {
     /// Wraps a layer. Clones of the result share the weights too.
     pub fn new(layer: impl Layer + 'static) -> Shared {
-        Shared { layer: Rc::new(layer), built: Rc::default() }
-    }
-}
-
-impl Layer for Shared {
-    fn kind(&self) -> &'static str {
-        self.layer.kind()
+        Shared { layer: Arc::new(layer), built: Rc::default() }
     }
 
-    fn config(&self) -> &Config {
-        self.layer.config()
-    }
-
-    /// Calls the layer inside another layer. It keeps its own weights.
-    fn call(&self, call: &LayerCall<'_>) -> Tensor {
-        self.apply_training(call.input(), call.training())
-    }
-
-    fn apply_training(&self, x: &Tensor, training: bool) -> Tensor {
-        if x.is_poisoned() {
-            return x.clone();
+    /// Computes the layer's result. The first call makes the variables.
+    #[track_caller]
+    pub fn apply(&self, inputs: &dyn AsInputs) -> Tensor {
+        let inputs = inputs.as_inputs();
+        if let Some(error) = inputs.check(&*self.layer) {
+            return error;
         }
+        let x = inputs.first();
         let earlier = self.built.borrow().clone();
         // No closure here: it would hide the caller's line.
         let (first, built) = match earlier {
             Some(earlier) => earlier,
-            None => (x.clone(), BuiltLayer::new(&*self.layer, x)),
+            None => (x.clone(), BuiltLayer::new(&*self.layer, &inputs)),
         };
         if !first.graph().same(x.graph()) {
-            let text =
-                format!("a shared {} is applied to {}, but it was built in another graph", self.kind(), x.describe());
+            let text = format!(
+                "a shared {} is applied to {}, but it was built in another graph",
+                self.layer.kind(),
+                x.describe()
+            );
             return x.graph().error(Error::config(text).help("make it with Shared::new inside the model function"));
         }
-        let y = built.call(&*self.layer, x, training);
+        let y = built.call(&*self.layer, &inputs);
         *self.built.borrow_mut() = Some((first, built));
         y
     }

@@ -1,8 +1,10 @@
 //! `Softmax`: turns scores into probabilities that add up to 1 along an axis.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json, OneAxis};
 
 /// `e^x / sum(e^x)` along an axis.
 #[derive(Clone, Debug)]
@@ -33,6 +35,18 @@ impl Default for Softmax {
 
 config_setters!(Softmax);
 
+impl Described for Softmax {
+    const CLASS: &'static str = "Softmax";
+
+    fn template() -> Softmax {
+        Softmax::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Softmax {
+        Softmax { axis: fields.value("axis", &OneAxis(self.axis)).0, config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for Softmax {
     fn kind(&self) -> &'static str {
         "softmax"
@@ -40,6 +54,10 @@ impl Layer for Softmax {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -1,11 +1,13 @@
 //! `SpatialDropout1d` and `SpatialDropout2d`: drop whole channels in training.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Config, Dropout, Layer, LayerCall, config_setters};
+use super::{Config, Dropout, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 
 macro_rules! spatial_dropout {
-    ($(#[$doc:meta])* $layer:ident, $kind:literal, $form:literal, $mask:expr) => {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $class:literal, $form:literal, $mask:expr) => {
         $(#[$doc])*
         ///
         /// The other channels are scaled by `1 / (1 - rate)`. The choice of channels is a pure
@@ -26,6 +28,21 @@ macro_rules! spatial_dropout {
 
         config_setters!($layer);
 
+        impl Described for $layer {
+            const CLASS: &'static str = $class;
+
+            fn template() -> $layer {
+                $layer::new(0.0)
+            }
+
+            fn fields(&self, fields: &mut Fields<'_>) -> $layer {
+                fields.only_read("noise_shape", &[Json::Null]);
+                fields.only_read("data_format", &["channels_last".into()]);
+                fields.ignored("seed");
+                $layer { rate: fields.required("rate", &self.rate), config: self.config.fields(fields) }
+            }
+        }
+
         impl Layer for $layer {
             fn kind(&self) -> &'static str {
                 $kind
@@ -33,6 +50,10 @@ macro_rules! spatial_dropout {
 
             fn config(&self) -> &Config {
                 &self.config
+            }
+
+            fn to_json(&self) -> Result<Json> {
+                config::write(MODULE, self)
             }
 
             fn call(&self, call: &LayerCall<'_>) -> Tensor {
@@ -51,6 +72,7 @@ spatial_dropout!(
     /// probability `rate`.
     SpatialDropout1d,
     "spatial_dropout1d",
+    "SpatialDropout1D",
     "[batch, steps, channels]",
     [None, Some(1), None]
 );
@@ -59,6 +81,7 @@ spatial_dropout!(
     /// probability `rate`.
     SpatialDropout2d,
     "spatial_dropout2d",
+    "SpatialDropout2D",
     "[batch, height, width, channels]",
     [None, Some(1), Some(1), None]
 );

@@ -1,11 +1,13 @@
 //! `TimeDistributed`: applies a layer to every step.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Error, Shape};
+use estimand_tensor::{Error, Result, Shape};
 
-use super::{Build, Config, Layer, LayerCall, config_setters};
+use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::activation::Activation;
+use crate::config::{self, Described, Fields, Json};
 
 /// Applies a layer to every step of `[batch, time, ...]`, with the same weights.
 ///
@@ -24,14 +26,14 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct TimeDistributed {
-    layer: Rc<dyn Layer>,
+    layer: Arc<dyn Layer>,
     config: Config,
 }
 
 impl TimeDistributed {
     /// Applies `layer` to every step.
     pub fn new(layer: impl Layer + 'static) -> TimeDistributed {
-        TimeDistributed { layer: Rc::new(layer), config: Config::default() }
+        TimeDistributed { layer: Arc::new(layer), config: Config::default() }
     }
 }
 
@@ -47,6 +49,18 @@ fn all_steps(x: &Tensor) -> Tensor {
     x.reshape_as(rows.dims().iter().chain(step).copied().collect::<Shape>())
 }
 
+impl Described for TimeDistributed {
+    const CLASS: &'static str = "TimeDistributed";
+
+    fn template() -> TimeDistributed {
+        TimeDistributed::new(Activation::Linear)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> TimeDistributed {
+        TimeDistributed { layer: fields.required("layer", &self.layer), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for TimeDistributed {
     fn kind(&self) -> &'static str {
         "time_distributed"
@@ -56,6 +70,10 @@ impl Layer for TimeDistributed {
         &self.config
     }
 
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
     fn build(&self, build: &mut Build<'_>) {
         let x = build.input();
         if x.rank() < 3 {
@@ -63,7 +81,7 @@ impl Layer for TimeDistributed {
             return build.refuse(Error::shape(text));
         }
         let steps = all_steps(x);
-        build.child_for(LAYER, "", &*self.layer, &steps);
+        build.child(LAYER, "", &*self.layer, &steps);
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
@@ -71,8 +89,7 @@ impl Layer for TimeDistributed {
         if let Some(poison) = call.expect_rank(3..=usize::MAX, "[batch, time, ...]") {
             return poison;
         }
-        let Some(layer) = call.child(LAYER) else { return x.clone() };
-        let y = layer.call(&*self.layer, &all_steps(x), call.training());
+        let y = call.child(LAYER, &*self.layer, &all_steps(x));
         if y.is_poisoned() {
             return y;
         }

@@ -1,9 +1,10 @@
 //! `UpSampling1d` and `UpSampling2d`: enlarge sequences and images.
 
 use estimand_graph::{Graph, Tensor};
-use estimand_tensor::{Error, Shape};
+use estimand_tensor::{Error, Result, Shape};
 
-use super::{Config, Layer, LayerCall, config_setters};
+use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Fields, Json};
 use crate::size::Size2d;
 
 /// Repeats every step of `[batch, steps, channels]`.
@@ -23,6 +24,18 @@ impl UpSampling1d {
 
 config_setters!(UpSampling1d);
 
+impl Described for UpSampling1d {
+    const CLASS: &'static str = "UpSampling1D";
+
+    fn template() -> UpSampling1d {
+        UpSampling1d::new(2)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> UpSampling1d {
+        UpSampling1d { size: fields.value("size", &self.size), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for UpSampling1d {
     fn kind(&self) -> &'static str {
         "up_sampling1d"
@@ -30,6 +43,10 @@ impl Layer for UpSampling1d {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
@@ -70,6 +87,23 @@ impl UpSampling2d {
 
 config_setters!(UpSampling2d);
 
+impl Described for UpSampling2d {
+    const CLASS: &'static str = "UpSampling2D";
+
+    fn template() -> UpSampling2d {
+        UpSampling2d::new(2)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> UpSampling2d {
+        fields.only("data_format", "channels_last");
+        UpSampling2d {
+            size: fields.value("size", &self.size),
+            bilinear: fields.choice("interpolation", &self.bilinear, &[("nearest", false), ("bilinear", true)]),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
 impl Layer for UpSampling2d {
     fn kind(&self) -> &'static str {
         "up_sampling2d"
@@ -77,6 +111,10 @@ impl Layer for UpSampling2d {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

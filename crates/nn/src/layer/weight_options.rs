@@ -6,7 +6,20 @@ use estimand_graph::Initializer;
 use estimand_update::Constraint;
 
 use super::Build;
+use crate::config::Fields;
 use crate::regularizer::Regularizer;
+
+/// The keys of the options of a kernel and of a bias.
+pub(super) const KERNEL: [&str; 3] = ["kernel_initializer", "kernel_regularizer", "kernel_constraint"];
+pub(super) const BIAS: [&str; 3] = ["bias_initializer", "bias_regularizer", "bias_constraint"];
+
+/// The keys of the two kernels of a separable convolution.
+pub(super) const DEPTHWISE: [&str; 3] = ["depthwise_initializer", "depthwise_regularizer", "depthwise_constraint"];
+pub(super) const POINTWISE: [&str; 3] = ["pointwise_initializer", "pointwise_regularizer", "pointwise_constraint"];
+
+/// The keys of the factor and the offset of a normalization.
+pub(super) const GAMMA: [&str; 3] = ["gamma_initializer", "gamma_regularizer", "gamma_constraint"];
+pub(super) const BETA: [&str; 3] = ["beta_initializer", "beta_regularizer", "beta_constraint"];
 
 /// The options of one weight. The layer decides about options that are not set.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +36,16 @@ impl WeightOptions {
             initializer: self.initializer.clone().or(initializer),
             regularizer: self.regularizer.or(regularizer),
             constraint: self.constraint.clone(),
+        }
+    }
+
+    /// Writes or reads the options, under the keys of initializer, regularizer and constraint.
+    /// `default` is the initializer that holds if there is none.
+    pub fn fields(&self, fields: &mut Fields<'_>, keys: [&'static str; 3], default: Initializer) -> WeightOptions {
+        WeightOptions {
+            initializer: fields.or(keys[0], &self.initializer, default),
+            regularizer: fields.value(keys[1], &self.regularizer),
+            constraint: fields.value(keys[2], &self.constraint),
         }
     }
 

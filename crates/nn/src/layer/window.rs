@@ -4,6 +4,7 @@ use estimand_graph::{Padding, Tensor};
 use estimand_tensor::Error;
 
 use super::Build;
+use crate::config::Fields;
 use crate::size::Size2d;
 
 /// The size of a kernel and how it moves over an image.
@@ -18,6 +19,18 @@ pub(super) struct Window {
 impl Window {
     pub fn new(size: Size2d) -> Window {
         Window { size, strides: 1.into(), dilation: 1.into(), padding: Padding::Valid }
+    }
+
+    /// Writes or reads size, strides, padding and dilation.
+    pub fn fields(&self, fields: &mut Fields<'_>) -> Window {
+        let window = Window {
+            size: fields.required("kernel_size", &self.size),
+            strides: fields.value("strides", &self.strides),
+            padding: fields.value("padding", &self.padding),
+            dilation: fields.value("dilation_rate", &self.dilation),
+        };
+        fields.only("data_format", "channels_last");
+        window
     }
 
     /// Records an error unless `n` kernels of this window can slide over the layer's input.

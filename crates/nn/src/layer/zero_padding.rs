@@ -14,6 +14,8 @@ bordered_layer!(
     /// Adds zeros before and after the steps of `[batch, steps, channels]`.
     ZeroPadding1d,
     "zero_padding1d",
+    "ZeroPadding1D",
+    "padding",
     1,
     "[batch, steps, channels]",
     "As many zeros as the [`Border`] says.",
@@ -23,6 +25,8 @@ bordered_layer!(
     /// Adds zeros around the images `[batch, height, width, channels]`.
     ZeroPadding2d,
     "zero_padding2d",
+    "ZeroPadding2D",
+    "padding",
     2,
     "[batch, height, width, channels]",
     "As many zeros as the [`Border`] says.",

@@ -1,4 +1,4 @@
-//! Contract checks for columns, layers, merges, losses and metrics. They also run on custom ones.
+//! Contract checks for columns, layers, losses and metrics. They also run on custom ones.
 //!
 //! ```
 //! use estimand_nn::Dense;
@@ -11,16 +11,14 @@ mod column;
 mod differences;
 mod layer;
 mod loss;
-mod merge;
 mod metric;
 
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Array, Dim, Error, Result, Shape};
 
 pub use column::check_column;
-pub use layer::check_layer;
+pub use layer::{check_layer, check_layer_of};
 pub use loss::check_loss;
-pub use merge::check_merge;
 pub use metric::{check_metric, metric_array, metric_value};
 
 /// Floats between -1 and 1 in no order. No two are close to each other, so no maximum is a tie.

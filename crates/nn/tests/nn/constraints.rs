@@ -50,7 +50,7 @@ fn train(case: &Case, executor: impl Executor + 'static) -> Result<()> {
     let g = Graph::new();
     let layer = layer(case.name());
     let (x, target) = (rows(&g, "x", case.array("in")), rows(&g, "target", case.array("target")));
-    let loss = (layer.apply_training(&x, false) - &target).square().mean();
+    let loss = (layer.apply(&LayerInputs::of(&x).training(false)) - &target).square().mean();
     let train = optimizer.minimize(&loss);
     // The weights of a recurrent layer are those of its cell.
     let scope = if layer.kind() == "lstm" { "lstm/lstm_cell" } else { layer.kind() };

@@ -79,7 +79,7 @@ fn layers_say_what_they_got() {
         (|g| Reshape::new([-2]).apply(&rows(g)), &["a size of the new shape is -2"]),
         (|g| Reshape::new([2]).apply(&g.constant(1.0f32)), &["layer `reshape` got"]),
         (|g| Dropout::new(1.0).apply(&rows(g)), &["dropout rate is 1; expected 0 <= rate < 1"]),
-        (|g| Dropout::new(-0.1).apply_training(&rows(g), false), &["dropout rate is -0.1"]),
+        (|g| Dropout::new(-0.1).apply(&LayerInputs::of(&rows(g)).training(false)), &["dropout rate is -0.1"]),
         (|g| Dropout::new(0.5).noise_shape([None]).apply(&rows(g)), &["the noise shape has 1 sizes for `rows`"]),
         (|g| Dropout::new(0.5).noise_shape([None, Some(3)]).apply(&rows(g)), &["cannot be broadcast"]),
         (|g| BatchNorm::new().axis(2).apply(&rows(g)), &["`rows` f32[batch, 4] has no axis 2", "in layer"]),
@@ -98,22 +98,25 @@ fn layers_say_what_they_got() {
         (|g| Gru::new(3).apply(&rows(g)), &["layer `gru` got `rows` f32[batch, 4]; expected [batch, time, inputs]"]),
         (|g| SimpleRnn::new(3).dropout(1.0).apply(&steps(g)), &["dropout rate is 1; expected 0 <= rate < 1"]),
         (|g| Gru::new(3).recurrent_dropout(-0.5).apply(&steps(g)), &["recurrent dropout rate is -0.5"]),
-        (|g| Gru::new(3).mask(&steps(g)).apply(&steps(g)), &["the mask is f32, expected bool"]),
+        (|g| Gru::new(3).apply(&LayerInputs::of(&steps(g)).mask(&steps(g))), &["the mask is f32, expected bool"]),
         (
-            |g| Gru::new(3).mask(&rows(g).greater(0.0)).apply(&steps(g)),
+            |g| Gru::new(3).apply(&LayerInputs::of(&steps(g)).mask(&rows(g).greater(0.0))),
             &["the mask is [batch, 4], expected [batch, 5]"],
         ),
-        (|g| Lstm::new(4).initial_state(&[rows(g)]).apply(&steps(g)), &["got 1 initial states; expected 2"]),
         (
-            |g| Bidirectional::new(Gru::new(4).initial_state(&[rows(g)])).apply(&steps(g)),
+            |g| Lstm::new(4).apply(&LayerInputs::of(&steps(g)).initial_state(&[rows(g)])),
             &["got 1 initial states; expected 2"],
         ),
         (
-            |g| Gru::new(3).go_backwards(true).mask(&list(g).greater(0.0)).apply(&steps(g)),
+            |g| Bidirectional::new(Gru::new(4)).apply(&LayerInputs::of(&steps(g)).initial_state(&[rows(g)])),
+            &["got 1 initial states; expected 2"],
+        ),
+        (
+            |g| Gru::new(3).go_backwards(true).apply(&LayerInputs::of(&steps(g)).mask(&list(g).greater(0.0))),
             &["axis 1 is out of range for a tensor with 1 axes"],
         ),
         (
-            |g| Gru::new(3).initial_state(&[rows(g)]).apply(&steps(g)),
+            |g| Gru::new(3).apply(&LayerInputs::of(&steps(g)).initial_state(&[rows(g)])),
             &["the first state is [batch, 4], expected [batch, 3]"],
         ),
         (
@@ -141,7 +144,7 @@ fn layers_say_what_they_got() {
         ),
         (|g| MultiHeadAttention::new(2, 3).dropout(1.0).apply(&steps(g)), &["dropout rate is 1"]),
         (
-            |g| MultiHeadAttention::new(2, 3).attention_mask(&rows(g).greater(0.0)).apply(&steps(g)),
+            |g| MultiHeadAttention::new(2, 3).apply(&LayerInputs::of(&steps(g)).attention_mask(&rows(g).greater(0.0))),
             &["cannot be broadcast"],
         ),
         (|g| Activation::Relu.apply(&ids(g).equal(1)), &["not defined on bool"]),
@@ -229,7 +232,10 @@ fn layers_without_weights_say_what_they_got() {
         (|g| SpatialDropout2d::new(1.0).apply(&images(g)), &["dropout rate is 1"]),
         (|g| GaussianNoise::new(-1.0).apply(&rows(g)), &["the stddev of gaussian_noise is -1; expected 0 or more"]),
         (|g| GaussianDropout::new(1.0).apply(&rows(g)), &["the rate of gaussian_dropout is 1; expected 0 <= rate < 1"]),
-        (|g| AlphaDropout::new(f64::NAN).apply_training(&rows(g), false), &["the rate of alpha_dropout is NaN"]),
+        (
+            |g| AlphaDropout::new(f64::NAN).apply(&LayerInputs::of(&rows(g)).training(false)),
+            &["the rate of alpha_dropout is NaN"],
+        ),
         (|g| LeakyRelu::new(-0.1).apply(&rows(g)), &["the alpha of leaky_re_lu is -0.1; expected 0 or more"]),
         (|g| Elu::new(f64::NAN).apply(&rows(g)), &["the alpha of elu is NaN"]),
         (|g| ThresholdedRelu::new(-1.0).apply(&rows(g)), &["the theta of thresholded_re_lu is -1"]),

@@ -37,7 +37,7 @@ fn dropout_is_the_input_outside_of_training() {
     let g = Graph::with_mode(Mode::Predict);
     let x = placeholder(&g, 4);
     assert_eq!(Dropout::new(0.9).apply(&x).value(), x.value());
-    assert_ne!(Dropout::new(0.9).apply_training(&x, true).value(), x.value());
+    assert_ne!(Dropout::new(0.9).apply(&LayerInputs::of(&x).training(true)).value(), x.value());
 }
 
 #[test]

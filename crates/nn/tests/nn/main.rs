@@ -8,6 +8,7 @@ mod constraints;
 mod contract;
 mod errors;
 mod fixture;
+mod json;
 mod keras_layers;
 mod layers;
 mod losses;

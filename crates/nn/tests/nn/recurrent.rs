@@ -24,19 +24,24 @@ type Fed<'a> = BTreeMap<&'a str, Tensor>;
 
 /// A layer with the options of a case.
 macro_rules! with_options {
-    ($layer:expr, $case:expr, $fed:expr) => {{
-        let mut layer = $layer
+    ($layer:expr, $case:expr) => {
+        $layer
             .use_bias(flag($case, "use_bias", true))
             .return_sequences(flag($case, "return_sequences", false))
             .go_backwards(flag($case, "go_backwards", false))
             .zero_output_for_mask(flag($case, "zero_output_for_mask", false))
-            .activation(activation($case, "activation", Activation::Tanh));
-        if let Some(mask) = $fed.get("mask") {
-            layer = layer.mask(&mask.not_equal(0));
-        }
-        let states: Vec<Tensor> = (0..4).filter_map(|i| $fed.get(format!("state:{i}").as_str()).cloned()).collect();
-        layer.initial_state(&states)
-    }};
+            .activation(activation($case, "activation", Activation::Tanh))
+    };
+}
+
+/// What a recurrent layer of a case is called with.
+fn recurrent_inputs(fed: &Fed<'_>) -> LayerInputs {
+    let mut inputs = LayerInputs::of(&fed["in"]);
+    if let Some(mask) = fed.get("mask") {
+        inputs = inputs.mask(&mask.not_equal(0));
+    }
+    let states: Vec<Tensor> = (0..4).filter_map(|i| fed.get(format!("state:{i}").as_str()).cloned()).collect();
+    if states.is_empty() { inputs } else { inputs.initial_state(&states) }
 }
 
 /// The result of a case's layer, its further results, and the scope of its variables.
@@ -45,16 +50,16 @@ fn apply(case: &Case, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
     let settings = &case.settings;
     let units = settings.option("units").unwrap_or(1);
     let gate = activation(case, "recurrent_activation", Activation::Sigmoid);
-    let simple = || with_options!(SimpleRnn::new(units), case, fed);
-    let lstm = || with_options!(Lstm::new(units).recurrent_activation(gate), case, fed);
+    let simple = || with_options!(SimpleRnn::new(units), case);
+    let lstm = || with_options!(Lstm::new(units).recurrent_activation(gate), case);
     let gru = || {
         let gru = Gru::new(units).recurrent_activation(gate).reset_after(flag(case, "reset_after", true));
-        with_options!(gru, case, fed)
+        with_options!(gru, case)
     };
     match case.name() {
-        "simple_rnn" => simple().apply_states(x),
-        "lstm" => lstm().apply_states(x),
-        "gru" => gru().apply_states(x),
+        "simple_rnn" => simple().apply_states(&recurrent_inputs(fed)),
+        "lstm" => lstm().apply_states(&recurrent_inputs(fed)),
+        "gru" => gru().apply_states(&recurrent_inputs(fed)),
         "bidirectional" => {
             let both = match settings.setting::<String>("layer").as_str() {
                 "simple_rnn" => Bidirectional::new(simple()),
@@ -67,28 +72,24 @@ fn apply(case: &Case, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
                 "mul" => MergeMode::Mul,
                 _ => MergeMode::Ave,
             };
-            both.merge_mode(mode).apply_states(x)
+            both.merge_mode(mode).apply_states(&recurrent_inputs(fed))
         }
         "multi_head_attention" => {
             let mut layer = MultiHeadAttention::new(settings.setting("num_heads"), settings.setting("key_dim"))
-                .use_bias(flag(case, "use_bias", true))
-                .use_causal_mask(flag(case, "use_causal_mask", false));
+                .use_bias(flag(case, "use_bias", true));
             if let Some(n) = settings.option("value_dim") {
                 layer = layer.value_dim(n);
             }
             if let Some(n) = settings.option("output_dim") {
                 layer = layer.output_dim(n);
             }
-            if let Some(value) = fed.get("value") {
-                layer = layer.value(value);
-            }
-            if let Some(key) = fed.get("key") {
-                layer = layer.key(key);
-            }
+            let value = fed.get("value").or(fed.get("key").map(|_| x));
+            let tensors: Vec<&Tensor> = [Some(x), value, fed.get("key")].into_iter().flatten().collect();
+            let mut inputs = LayerInputs::of(&tensors).use_causal_mask(flag(case, "use_causal_mask", false));
             if let Some(mask) = fed.get("mask") {
-                layer = layer.attention_mask(&mask.not_equal(0));
+                inputs = inputs.attention_mask(&mask.not_equal(0));
             }
-            let (y, scores) = layer.apply_scores(x);
+            let (y, scores) = layer.apply_scores(&inputs);
             (y, vec![scores])
         }
         "time_distributed" => {
@@ -202,17 +203,20 @@ fn lengths_are_masks() {
     let g = Graph::new();
     let x = g.constant(Array::from_vec([3, 2, 1], vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap());
     // h = x + h: sums of the steps that count.
-    let sums = |rnn: SimpleRnn| {
+    let sums = |inputs: LayerInputs| {
         let one = Initializer::Ones;
-        rnn.activation(Activation::Linear).kernel_initializer(one.clone()).recurrent_initializer(one).apply(&x)
+        let rnn = SimpleRnn::new(1).activation(Activation::Linear);
+        rnn.kernel_initializer(one.clone()).recurrent_initializer(one).apply(&inputs)
     };
-    let by_length = sums(SimpleRnn::new(1).lengths(&g.constant([0i64, 1, 2])));
+    let by_length = sums(LayerInputs::of(&x).lengths(&g.constant([0i64, 1, 2])));
     let mask = Array::from_vec([3, 2], vec![false, false, true, false, true, true]).unwrap();
-    let by_mask = sums(SimpleRnn::new(1).mask(&g.constant(mask)));
-    let results = Session::new(&g).unwrap().run(&[&by_length, &by_mask], &[]).unwrap();
-    for result in results {
-        assert_eq!(result.as_slice::<f32>().unwrap(), [0.0, 3.0, 11.0]);
-    }
+    let by_mask = sums(LayerInputs::of(&x).mask(&g.constant(mask.clone())));
+    // Both together: a step counts if both say so.
+    let both = sums(LayerInputs::of(&x).mask(&g.constant(mask)).lengths(&g.constant([2i64, 2, 1])));
+    let results = Session::new(&g).unwrap().run(&[&by_length, &by_mask, &both], &[]).unwrap();
+    assert_eq!(results[0].as_slice::<f32>().unwrap(), [0.0, 3.0, 11.0]);
+    assert_eq!(results[1].as_slice::<f32>().unwrap(), [0.0, 3.0, 11.0]);
+    assert_eq!(results[2].as_slice::<f32>().unwrap(), [0.0, 3.0, 5.0]);
 }
 
 use estimand_graph::Initializer;
@@ -248,7 +252,7 @@ fn dropout_is_the_same_at_all_steps() {
     assert!(rows.chunks(4).all(|row| row == [2.0; 4] || row == [0.0; 4]), "{rows:?}");
     assert!(rows.contains(&0.0) && rows.contains(&2.0));
     // Outside of training nothing is left out.
-    let all = identity().recurrent_dropout(0.5).dropout(0.5).apply_training(&ones(&g), false);
+    let all = identity().recurrent_dropout(0.5).dropout(0.5).apply(&LayerInputs::of(&ones(&g)).training(false));
     assert_eq!(all.eval().unwrap().as_slice::<f32>().unwrap()[3 * 64], 4.0);
 }
 

@@ -10,6 +10,8 @@ mod norm;
 pub use non_neg::NonNeg;
 pub use norm::{MaxNorm, MinMaxNorm, UnitNorm};
 
+use crate::Setting;
+
 /// A condition that weights must meet.
 ///
 /// ```
@@ -40,6 +42,11 @@ pub trait Constraint: Send + Sync + std::fmt::Debug {
     fn check(&self, dims: &[usize]) -> Result<(), String> {
         let _ = dims;
         Ok(())
+    }
+
+    /// The settings under Keras's names, with which it can be written down. By default it cannot.
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        None
     }
 
     /// Changes the weights of a variable, given in row-major order, so that they meet the

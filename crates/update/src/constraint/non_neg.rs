@@ -1,6 +1,7 @@
 //! `NonNeg`: no weight below 0.
 
 use super::Constraint;
+use crate::Setting;
 
 /// Sets weights below 0 to 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,6 +10,10 @@ pub struct NonNeg;
 impl Constraint for NonNeg {
     fn name(&self) -> &'static str {
         "NonNeg"
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(Vec::new())
     }
 
     fn project(&self, _dims: &[usize], weights: &mut [f32]) {

@@ -1,7 +1,7 @@
 //! `MaxNorm`, `UnitNorm` and `MinMaxNorm`: limits on the lengths of a variable's vectors.
 
 use super::Constraint;
-use crate::bounds;
+use crate::{Setting, bounds};
 
 /// The number that Keras adds to a length before it divides by it.
 const EPSILON: f32 = 1e-7;
@@ -48,6 +48,10 @@ impl Constraint for MaxNorm {
         check_axes(&self.axes, dims)
     }
 
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![("max_value", Setting::Number(self.max_value)), ("axis", Setting::Integers(self.axes.clone()))])
+    }
+
     fn project(&self, dims: &[usize], weights: &mut [f32]) {
         let max = self.max_value as f32;
         rescale(dims, &self.axes, weights, |norm| norm.clamp(0.0, max) / (EPSILON + norm));
@@ -83,6 +87,10 @@ impl Constraint for UnitNorm {
 
     fn check(&self, dims: &[usize]) -> Result<(), String> {
         check_axes(&self.axes, dims)
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![("axis", Setting::Integers(self.axes.clone()))])
     }
 
     fn project(&self, dims: &[usize], weights: &mut [f32]) {
@@ -129,6 +137,12 @@ impl Constraint for MinMaxNorm {
             return Err(format!("`min_value` {} is above `max_value` {}", self.min_value, self.max_value));
         }
         check_axes(&self.axes, dims)
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        let numbers = [("min_value", self.min_value), ("max_value", self.max_value), ("rate", self.rate)];
+        let numbers = numbers.map(|(name, value)| (name, Setting::Number(value)));
+        Some(numbers.into_iter().chain([("axis", Setting::Integers(self.axes.clone()))]).collect())
     }
 
     fn project(&self, dims: &[usize], weights: &mut [f32]) {

@@ -1,13 +1,14 @@
 //! `Bidirectional`: a recurrent layer that reads sequences in both directions.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use estimand_graph::Tensor;
-use estimand_tensor::Mode;
+use estimand_tensor::Result;
 
 use super::super::build::BuiltLayer;
-use super::super::{Build, Config, Layer, LayerCall, config_setters};
-use super::{RecurrentLayer, Way};
+use super::super::{AsInputs, Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
+use super::{Gru, Lstm, RecurrentLayer, SimpleRnn, Way};
+use crate::config::{self, Described, Field, Fields, Json, Node};
 
 /// The way the results of both directions are merged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,7 +42,7 @@ pub enum MergeMode {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Bidirectional {
-    layer: Rc<dyn RecurrentLayer>,
+    layer: Arc<dyn RecurrentLayer>,
     merge_mode: MergeMode,
     config: Config,
 }
@@ -55,7 +56,7 @@ type DirectionOutput = (Tensor, Vec<Tensor>);
 impl Bidirectional {
     /// Wraps a layer; the results of both directions are concatenated.
     pub fn new(layer: impl RecurrentLayer + 'static) -> Bidirectional {
-        Bidirectional { layer: Rc::new(layer), merge_mode: MergeMode::default(), config: Config::default() }
+        Bidirectional { layer: Arc::new(layer), merge_mode: MergeMode::default(), config: Config::default() }
     }
 
     /// The way both results are merged. By default they are concatenated.
@@ -67,37 +68,39 @@ impl Bidirectional {
     /// Like `apply`, but also returns the last states of the forward layer, followed by those of
     /// the backward layer.
     #[track_caller]
-    pub fn apply_states(&self, x: &Tensor) -> DirectionOutput {
-        match self.parts(x) {
-            Some([(forward, mut states), (backward, others)]) => {
+    pub fn apply_states(&self, inputs: &dyn AsInputs) -> DirectionOutput {
+        match self.directions(&inputs.as_inputs()) {
+            Ok([(forward, mut states), (backward, others)]) => {
                 states.extend(others);
                 (self.merged(&forward, &backward), states)
             }
-            None => (x.clone(), Vec::new()),
+            Err(error) => (error.clone(), vec![error; 2 * self.layer.rnn().n_states()]),
         }
     }
 
     /// The two results separately, as Keras returns them without a merge mode.
     #[track_caller]
-    pub fn apply_both(&self, x: &Tensor) -> (Tensor, Tensor) {
-        match self.parts(x) {
-            Some([(forward, _), (backward, _)]) => (forward, backward),
-            None => (x.clone(), x.clone()),
+    pub fn apply_both(&self, inputs: &dyn AsInputs) -> (Tensor, Tensor) {
+        match self.directions(&inputs.as_inputs()) {
+            Ok([(forward, _), (backward, _)]) => (forward, backward),
+            Err(error) => (error.clone(), error),
         }
     }
 
     #[track_caller]
-    fn parts(&self, x: &Tensor) -> Option<[DirectionOutput; 2]> {
-        let training = x.graph().mode() == Mode::Train;
-        let built = BuiltLayer::new(self, x);
-        let open = built.open(x, training)?;
-        Some([self.run(&open.call, 0), self.run(&open.call, 1)])
+    fn directions(&self, inputs: &LayerInputs) -> Result<[DirectionOutput; 2], Tensor> {
+        if let Some(error) = inputs.check(self) {
+            return Err(error);
+        }
+        let built = BuiltLayer::new(self, inputs);
+        let open = built.open(inputs);
+        Ok([self.run(&open.call, 0), self.run(&open.call, 1)])
     }
 
     /// The output and last states of one direction.
     #[track_caller]
     fn run(&self, call: &LayerCall<'_>, direction: usize) -> DirectionOutput {
-        let (rnn, x) = (self.layer.rnn(), call.input());
+        let rnn = self.layer.rnn();
         // TF: with outputs of all steps, those of masked steps are 0, whatever the layer's option
         // is; otherwise they are never 0.
         let is_second = direction == 1;
@@ -107,8 +110,8 @@ impl Bidirectional {
             set: direction,
             n_sets: 2,
         };
-        let part = call.child(DIRECTIONS[direction]);
-        let Some(open) = part.and_then(|part| part.open(x, call.training())) else { return (x.clone(), Vec::new()) };
+        let Some(built) = call.built_child(DIRECTIONS[direction]) else { return (call.input().clone(), Vec::new()) };
+        let open = built.open(call.all_inputs());
         let (y, states) = rnn.run(&open.call, way);
         // Puts every step next to the forward step that read the same input.
         (if is_second && rnn.return_sequences { y.reverse(&[1]) } else { y }, states)
@@ -127,6 +130,58 @@ impl Bidirectional {
 
 config_setters!(Bidirectional);
 
+impl Described for Bidirectional {
+    const CLASS: &'static str = "Bidirectional";
+
+    fn template() -> Bidirectional {
+        Bidirectional::new(SimpleRnn::new(1))
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Bidirectional {
+        let modes =
+            [("concat", MergeMode::Concat), ("sum", MergeMode::Sum), ("mul", MergeMode::Mul), ("ave", MergeMode::Ave)];
+        let layer = fields.required("layer", &self.layer);
+        fields.check("backward_layer", |node| check_backward(&layer, node));
+        Bidirectional {
+            layer,
+            merge_mode: fields.choice("merge_mode", &self.merge_mode, &modes),
+            config: self.config.fields(fields),
+        }
+    }
+}
+
+/// Keras 3 writes the second layer too. It must be the first one, read the other way.
+fn check_backward(forward: &Arc<dyn RecurrentLayer>, node: &Node<'_>) -> Result<()> {
+    let plain = |mut json: Json| {
+        json["config"]["name"] = Json::Null;
+        json
+    };
+    let mut expected = plain(forward.to_json()?);
+    expected["config"]["go_backwards"] = (!forward.rnn().go_backwards).into();
+    match plain(Arc::<dyn RecurrentLayer>::read(node)?.to_json()?) == expected {
+        true => Ok(()),
+        false => Err(node.refuse("the backward layer differs from the forward layer; expected the same options")),
+    }
+}
+
+/// The three layers that read sequences.
+impl Field for Arc<dyn RecurrentLayer> {
+    fn write(&self) -> Result<Json> {
+        self.to_json()
+    }
+
+    fn read(node: &Node<'_>) -> Result<Arc<dyn RecurrentLayer>> {
+        let class = node.field("class_name")?;
+        let config = node.field("config")?;
+        Ok(match class.text()? {
+            Gru::CLASS => Arc::new(config::read::<Gru>(&config)?),
+            Lstm::CLASS => Arc::new(config::read::<Lstm>(&config)?),
+            SimpleRnn::CLASS => Arc::new(config::read::<SimpleRnn>(&config)?),
+            _ => return Err(class.expected("GRU, LSTM or SimpleRNN")),
+        })
+    }
+}
+
 impl Layer for Bidirectional {
     fn kind(&self) -> &'static str {
         "bidirectional"
@@ -136,11 +191,20 @@ impl Layer for Bidirectional {
         &self.config
     }
 
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
     fn build(&self, build: &mut Build<'_>) {
         let name = self.layer.config().name.as_deref().unwrap_or(self.layer.kind());
+        let x = build.input().clone();
         for direction in DIRECTIONS {
-            build.child(direction, &format!("{direction}_{name}"), &*self.layer);
+            build.child(direction, &format!("{direction}_{name}"), &*self.layer, &x);
         }
+    }
+
+    fn named_inputs(&self) -> &'static [&'static str] {
+        self.layer.named_inputs()
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

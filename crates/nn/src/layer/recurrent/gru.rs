@@ -2,9 +2,11 @@
 
 use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
+use estimand_tensor::Result;
 
-use super::super::{Build, Config, Layer, LayerCall, config_setters};
-use super::{Rnn, rnn_setters};
+use super::super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use super::{NAMED_INPUTS, Rnn, rnn_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// Gated recurrent unit over `[batch, time, inputs]`: `h = z h + (1 - z) tanh(..)`. The update gate
 /// z and the reset gate r (used in the candidate) depend on the input and the last `h`.
@@ -42,6 +44,18 @@ impl Gru {
 config_setters!(Gru);
 rnn_setters!(Gru);
 
+impl Described for Gru {
+    const CLASS: &'static str = "GRU";
+
+    fn template() -> Gru {
+        Gru::new(1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Gru {
+        Gru { rnn: self.rnn.fields(fields), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for Gru {
     fn kind(&self) -> &'static str {
         "gru"
@@ -51,8 +65,16 @@ impl Layer for Gru {
         &self.config
     }
 
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
     fn build(&self, build: &mut Build<'_>) {
         self.rnn.build(build);
+    }
+
+    fn named_inputs(&self) -> &'static [&'static str] {
+        &NAMED_INPUTS
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -2,9 +2,11 @@
 
 use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
+use estimand_tensor::Result;
 
-use super::super::{Build, Config, Layer, LayerCall, config_setters};
-use super::{Rnn, rnn_setters};
+use super::super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use super::{NAMED_INPUTS, Rnn, rnn_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// Long short-term memory over `[batch, time, inputs]`: `c = f c + i tanh(..)`, `h = o tanh(c)`.
 /// The input gate i, forget gate f and output gate o depend on the input and the last `h`.
@@ -14,12 +16,14 @@ use super::{Rnn, rnn_setters};
 ///
 /// ```
 /// use estimand_graph::Graph;
+/// use estimand_nn::layer::LayerInputs;
 /// use estimand_nn::{Layer, Lstm, RecurrentLayer};
 /// use estimand_tensor::{DType, Dim};
 /// let g = Graph::new();
 /// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 7.into(), 4.into()]);
 /// let lengths = g.placeholder("lengths", DType::I64, [Dim::BATCH]);
-/// assert_eq!(Lstm::new(3).lengths(&lengths).apply(&x).shape().to_string(), "[batch, 3]");
+/// let last = Lstm::new(3).apply(&LayerInputs::of(&x).lengths(&lengths));
+/// assert_eq!(last.shape().to_string(), "[batch, 3]");
 /// let (steps, states) = Lstm::new(3).return_sequences(true).apply_states(&x);
 /// assert_eq!(steps.shape().to_string(), "[batch, 7, 3]");
 /// assert_eq!(states.len(), 2);
@@ -54,6 +58,18 @@ impl Lstm {
 config_setters!(Lstm);
 rnn_setters!(Lstm);
 
+impl Described for Lstm {
+    const CLASS: &'static str = "LSTM";
+
+    fn template() -> Lstm {
+        Lstm::new(1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Lstm {
+        Lstm { rnn: self.rnn.fields(fields), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for Lstm {
     fn kind(&self) -> &'static str {
         "lstm"
@@ -63,8 +79,16 @@ impl Layer for Lstm {
         &self.config
     }
 
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
     fn build(&self, build: &mut Build<'_>) {
         self.rnn.build(build);
+    }
+
+    fn named_inputs(&self) -> &'static [&'static str] {
+        &NAMED_INPUTS
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

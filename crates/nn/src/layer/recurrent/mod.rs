@@ -1,29 +1,29 @@
 //! The parts that recurrent layers share: kernels, options, masks, and the conversion of one op's
 //! results to the results of Keras.
 //!
-//! `simple_rnn`, `lstm` and `gru` hold one layer each, `setters` their options, `mask` the masks of
-//! steps, `bidirectional` the wrapper that reads both ways.
+//! `simple_rnn`, `lstm` and `gru` hold one layer each, `setters` their options, `bidirectional` the
+//! wrapper that reads both ways.
 
 mod bidirectional;
 mod gru;
 mod lstm;
-mod mask;
 mod setters;
 mod simple_rnn;
 
 use estimand_graph::op::{Cell, CellFunction};
 use estimand_graph::{Axes, Graph, Initializer, RecurrentInputs, Tensor};
-use estimand_tensor::{Array, DType, Dim, Error, Mode, Shape};
+use estimand_tensor::{Array, DType, Dim, Error, Shape};
 
 use super::affine::build_kernel;
 use super::build::BuiltLayer;
-use super::weight_options::WeightOptions;
-use super::{Build, Layer, LayerCall};
+use super::inputs::{INITIAL_STATE, LENGTHS, MASK};
+use super::weight_options::{BIAS, KERNEL, WeightOptions};
+use super::{AsInputs, Build, Layer, LayerCall};
 use crate::activation::Activation;
+use crate::config::{Fields, Json};
 pub use bidirectional::{Bidirectional, MergeMode};
 pub use gru::Gru;
 pub use lstm::Lstm;
-use mask::Mask;
 use setters::rnn_setters;
 pub use simple_rnn::SimpleRnn;
 
@@ -34,12 +34,11 @@ pub trait RecurrentLayer: Layer {
 
     /// Like `apply`, but also returns the states after the last step: `h`, and `c` of an LSTM.
     #[track_caller]
-    fn apply_states(&self, x: &Tensor) -> (Tensor, Vec<Tensor>) {
-        let training = x.graph().mode() == Mode::Train;
-        let built = BuiltLayer::new(self, x);
-        match built.open(x, training) {
-            Some(open) => self.rnn().run(&open.call, self.rnn().way()),
-            None => (x.clone(), vec![x.clone(); self.rnn().n_states()]),
+    fn apply_states(&self, inputs: &dyn AsInputs) -> (Tensor, Vec<Tensor>) {
+        let inputs = inputs.as_inputs();
+        match inputs.check(self) {
+            Some(error) => (error.clone(), vec![error; self.rnn().n_states()]),
+            None => self.rnn().run(&BuiltLayer::new(self, &inputs).open(&inputs).call, self.rnn().way()),
         }
     }
 }
@@ -61,8 +60,6 @@ pub struct Rnn {
     return_sequences: bool,
     go_backwards: bool,
     zero_output_for_mask: bool,
-    mask: Option<Mask>,
-    initial_state: Vec<Tensor>,
 }
 
 /// The direction and the first states of one pass over sequences.
@@ -108,8 +105,46 @@ impl Rnn {
             return_sequences: false,
             go_backwards: false,
             zero_output_for_mask: false,
-            mask: None,
-            initial_state: Vec::new(),
+        }
+    }
+
+    /// Writes or reads the options that all recurrent layers have.
+    fn fields(&self, fields: &mut Fields<'_>) -> Rnn {
+        // States are given and returned at the call.
+        for key in ["return_state", "stateful"] {
+            fields.only(key, false);
+        }
+        fields.only("activity_regularizer", Json::Null);
+        fields.only_read("time_major", &[false.into()]);
+        // How Keras computes, which does not change the result.
+        for key in ["unroll", "implementation", "use_cudnn", "seed"] {
+            fields.ignored(key);
+        }
+        let has_gates = self.cell != Cell::Simple;
+        Rnn {
+            units: fields.required("units", &self.units),
+            activation: fields.value("activation", &self.activation),
+            recurrent_activation: match has_gates {
+                true => fields.value("recurrent_activation", &self.recurrent_activation),
+                false => self.recurrent_activation,
+            },
+            use_bias: fields.value("use_bias", &self.use_bias),
+            unit_forget_bias: match self.cell {
+                Cell::Lstm => fields.value("unit_forget_bias", &self.unit_forget_bias),
+                _ => self.unit_forget_bias,
+            },
+            cell: match self.cell {
+                Cell::Gru { reset_after } => Cell::Gru { reset_after: fields.value("reset_after", &reset_after) },
+                cell => cell,
+            },
+            kernel: self.kernel.fields(fields, KERNEL, Initializer::GlorotUniform),
+            recurrent: self.recurrent.fields(fields, RECURRENT, Initializer::Orthogonal { gain: 1.0 }),
+            bias: self.bias.fields(fields, BIAS, Initializer::Zeros),
+            dropout: fields.value("dropout", &self.dropout),
+            recurrent_dropout: fields.value("recurrent_dropout", &self.recurrent_dropout),
+            return_sequences: fields.value("return_sequences", &self.return_sequences),
+            go_backwards: fields.value("go_backwards", &self.go_backwards),
+            zero_output_for_mask: fields.value("zero_output_for_mask", &self.zero_output_for_mask),
         }
     }
 
@@ -216,8 +251,8 @@ impl Rnn {
                 Error::shape(format!("{} is not a sequence; expected [batch, time, inputs]", x.describe())),
             );
         };
-        let mask = self.counted_steps(time, way);
-        let states = match self.first_states(&x, batch, way) {
+        let mask = counted_steps(call, time, way);
+        let states = match self.first_states(call, batch, way) {
             Ok(states) => states,
             Err(error) => return self.failed(graph, error),
         };
@@ -252,18 +287,10 @@ impl Rnn {
             }
         };
         let output = match self.return_sequences {
-            true => self.steps_output(&outputs.sequence, mask.as_ref(), way.zero_output),
-            false => self.last_output(&outputs.states[0], mask.as_ref(), way.zero_output),
+            true => steps_output(call, &outputs.sequence, mask.as_ref(), way.zero_output),
+            false => last_output(call, &outputs.states[0], mask.as_ref(), way.zero_output),
         };
         (output, outputs.states)
-    }
-
-    /// The mask in reading order. This is a function because a closure would hide the caller's
-    /// line.
-    #[track_caller]
-    fn counted_steps(&self, time: Dim, way: Way) -> Option<Tensor> {
-        let mask = self.mask.as_ref()?;
-        Some(way.in_order(&mask.steps(time)))
     }
 
     /// Records an error and returns tensors that stand for it.
@@ -282,41 +309,61 @@ impl Rnn {
         [0, 1].map(|row| Some(bias.slice(&[row, 0], &[1, -1]).squeeze(&[0])))
     }
 
-    fn first_states(&self, x: &Tensor, batch: Dim, way: Way) -> Result<Vec<Tensor>, Error> {
-        let n = self.n_states();
-        match self.initial_state.len() {
+    fn first_states(&self, call: &LayerCall<'_>, batch: Dim, way: Way) -> Result<Vec<Tensor>, Error> {
+        let (n, given) = (self.n_states(), call.initial_state());
+        match given.len() {
             0 => {
-                let zeros = x.graph().fill(Shape::from([batch, self.units.into()]), DType::F32, 0.0);
+                let zeros = call.input().graph().fill(Shape::from([batch, self.units.into()]), DType::F32, 0.0);
                 Ok(vec![zeros; n])
             }
-            given if given == way.n_sets * n => Ok(self.initial_state[way.set * n..(way.set + 1) * n].to_vec()),
-            given => Err(Error::config(format!("the layer got {given} initial states; expected {}", way.n_sets * n))),
+            len if len == way.n_sets * n => Ok(given[way.set * n..(way.set + 1) * n].to_vec()),
+            len => Err(Error::config(format!("the layer got {len} initial states; expected {}", way.n_sets * n))),
         }
     }
+}
 
-    /// The outputs of all steps, as Keras returns them. TF: before the first step that counts there
-    /// is no output to repeat, so the output is 0 and not the first state.
-    fn steps_output(&self, sequence: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
-        let Some(mask) = mask else { return sequence.clone() };
-        let begun = || mask.cast(DType::I32).cumsum(1).greater(0);
-        let shown = match (zero, self.initial_state.is_empty()) {
-            (true, _) => mask.clone(),
-            (false, true) => return sequence.clone(),
-            (false, false) => begun(),
-        };
-        shown.expand_dims(2).select(sequence, 0.0)
-    }
+/// The keys of the recurrent kernel.
+const RECURRENT: [&str; 3] = ["recurrent_initializer", "recurrent_regularizer", "recurrent_constraint"];
 
-    /// The output of the last step, by the same rules.
-    fn last_output(&self, last: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
-        let Some(mask) = mask else { return last.clone() };
-        let shown = match (zero, self.initial_state.is_empty()) {
-            (true, _) => mask.reverse(&[1]).slice(&[0, 0], &[-1, 1]),
-            (false, true) => return last.clone(),
-            (false, false) => mask.any_axes(Axes::of([1]).keep_dims()),
-        };
-        shown.select(last, 0.0)
-    }
+/// The names of what a call of a recurrent layer may pass.
+const NAMED_INPUTS: [&str; 3] = [MASK, LENGTHS, INITIAL_STATE];
+
+/// The mask of steps in reading order: booleans `[batch, time]`, true for steps that count. This is
+/// a function because a closure would hide the caller's line.
+#[track_caller]
+fn counted_steps(call: &LayerCall<'_>, time: Dim, way: Way) -> Option<Tensor> {
+    let lengths = call.named(LENGTHS);
+    let by_length = lengths.map(|n| n.graph().range(time, n.dtype()).less(n.expand_dims(-1)));
+    let mask = match (call.named(MASK), by_length) {
+        (Some(mask), Some(counted)) => mask.logical_and(&counted),
+        (Some(mask), None) => mask.clone(),
+        (None, counted) => counted?,
+    };
+    Some(way.in_order(&mask))
+}
+
+/// The outputs of all steps, as Keras returns them. TF: before the first step that counts there
+/// is no output to repeat, so the output is 0 and not the first state.
+fn steps_output(call: &LayerCall<'_>, sequence: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
+    let Some(mask) = mask else { return sequence.clone() };
+    let begun = || mask.cast(DType::I32).cumsum(1).greater(0);
+    let shown = match (zero, call.initial_state().is_empty()) {
+        (true, _) => mask.clone(),
+        (false, true) => return sequence.clone(),
+        (false, false) => begun(),
+    };
+    shown.expand_dims(2).select(sequence, 0.0)
+}
+
+/// The output of the last step, by the same rules.
+fn last_output(call: &LayerCall<'_>, last: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
+    let Some(mask) = mask else { return last.clone() };
+    let shown = match (zero, call.initial_state().is_empty()) {
+        (true, _) => mask.reverse(&[1]).slice(&[0, 0], &[-1, 1]),
+        (false, true) => return last.clone(),
+        (false, false) => mask.any_axes(Axes::of([1]).keep_dims()),
+    };
+    shown.select(last, 0.0)
 }
 
 /// Dropout factors: 0 with probability `rate`, otherwise `1 / (1 - rate)`.

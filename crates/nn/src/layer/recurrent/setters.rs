@@ -53,29 +53,6 @@ macro_rules! rnn_setters {
                 self.rnn.zero_output_for_mask = zero;
                 self
             }
-
-            /// A mask of booleans `[batch, time]`: steps with `false` leave the states unchanged.
-            /// By default all steps count.
-            pub fn mask(mut self, mask: &estimand_graph::Tensor) -> Self {
-                self.rnn.mask = Some(super::mask::Mask::Steps(mask.clone()));
-                self
-            }
-
-            /// The number of steps that count in each sequence, `[batch]`, as returned by
-            /// [`sequence_input_layer`](crate::column::sequence_input_layer). By default all steps
-            /// count.
-            pub fn lengths(mut self, lengths: &estimand_graph::Tensor) -> Self {
-                self.rnn.mask = Some(super::mask::Mask::Lengths(lengths.clone()));
-                self
-            }
-
-            /// The states before the first step, `[batch, units]`: `h`, and `c` of an LSTM. Inside
-            /// [`Bidirectional`](crate::Bidirectional), the states of the backward layer follow. By
-            /// default 0.
-            pub fn initial_state(mut self, states: &[estimand_graph::Tensor]) -> Self {
-                self.rnn.initial_state = states.to_vec();
-                self
-            }
         }
 
         crate::layer::weight_options::weight_setters!(

@@ -2,9 +2,11 @@
 
 use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
+use estimand_tensor::Result;
 
-use super::super::{Build, Config, Layer, LayerCall, config_setters};
-use super::{Rnn, rnn_setters};
+use super::super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use super::{NAMED_INPUTS, Rnn, rnn_setters};
+use crate::config::{self, Described, Fields, Json};
 
 /// `h = activation(x . kernel + h . recurrent_kernel + bias)` for every step of
 /// `[batch, time, inputs]`.
@@ -28,6 +30,18 @@ impl SimpleRnn {
 config_setters!(SimpleRnn);
 rnn_setters!(SimpleRnn);
 
+impl Described for SimpleRnn {
+    const CLASS: &'static str = "SimpleRNN";
+
+    fn template() -> SimpleRnn {
+        SimpleRnn::new(1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SimpleRnn {
+        SimpleRnn { rnn: self.rnn.fields(fields), config: self.config.fields(fields) }
+    }
+}
+
 impl Layer for SimpleRnn {
     fn kind(&self) -> &'static str {
         "simple_rnn"
@@ -37,8 +51,16 @@ impl Layer for SimpleRnn {
         &self.config
     }
 
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
     fn build(&self, build: &mut Build<'_>) {
         self.rnn.build(build);
+    }
+
+    fn named_inputs(&self) -> &'static [&'static str] {
+        &NAMED_INPUTS
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

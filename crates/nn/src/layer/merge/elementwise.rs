@@ -1,15 +1,19 @@
 //! `Add`, `Subtract`, `Multiply`, `Average`, `Maximum` and `Minimum`: element-wise merges with
 //! Keras's broadcasting.
 
-use estimand_graph::Tensor;
-use estimand_tensor::{Dim, Error};
+use std::ops::RangeInclusive;
 
-use super::{Merge, described, pair};
+use estimand_graph::Tensor;
+use estimand_tensor::{Dim, Error, Result};
+
+use super::super::{Config, Layer, LayerCall, MODULE, config_setters};
+use super::described;
+use crate::config::{self, Described, Fields, Json};
 
 /// Gives all inputs the same number of axes: inputs with fewer get axes of size 1 after the batch
 /// axis. The sizes of an axis must be equal or 1, and those of the batch equal.
 #[track_caller]
-fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
+fn aligned(kind: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, Tensor> {
     let rank = inputs.iter().map(|t| t.rank()).max().unwrap_or(0);
     let mut wide = Vec::with_capacity(inputs.len());
     for x in inputs {
@@ -17,7 +21,7 @@ fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
             let text = format!("{kind} got {}; expected [batch, ...] for each", described(inputs));
             return Err(x.graph().error(Error::shape(text)));
         }
-        let mut x = (*x).clone();
+        let mut x = x.clone();
         while x.rank() < rank {
             x = x.expand_dims(1);
         }
@@ -45,7 +49,7 @@ fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
 
 /// Combines all inputs pairwise, starting with the first.
 #[track_caller]
-fn fold(kind: &str, inputs: &[&Tensor], join: fn(&Tensor, &Tensor) -> Tensor) -> Tensor {
+fn fold(kind: &str, inputs: &[Tensor], join: fn(&Tensor, &Tensor) -> Tensor) -> Tensor {
     match aligned(kind, inputs) {
         Err(error) => error,
         Ok(wide) => {
@@ -59,72 +63,112 @@ fn fold(kind: &str, inputs: &[&Tensor], join: fn(&Tensor, &Tensor) -> Tensor) ->
 }
 
 macro_rules! merge {
-    ($(#[$doc:meta])* $merge:ident, $kind:literal, |$name:ident, $inputs:ident| $result:expr) => {
+    ($(#[$doc:meta])* $merge:ident, $kind:literal, $class:literal, $n_inputs:expr, |$inputs:ident| $result:expr) => {
         $(#[$doc])*
         ///
         /// Sizes of an axis must be equal or 1. An input with fewer axes is aligned with the last
         /// axes of the others.
-        #[derive(Clone, Copy, Debug, Default)]
+        #[derive(Clone, Debug, Default)]
         #[must_use]
-        pub struct $merge;
+        pub struct $merge {
+            config: Config,
+        }
 
         impl $merge {
-            /// Creates the merge. It has no options.
+            /// Creates the layer. It has no weights.
             pub fn new() -> $merge {
-                $merge
+                $merge::default()
             }
         }
 
-        impl Merge for $merge {
+        config_setters!($merge);
+
+        impl Described for $merge {
+            const CLASS: &'static str = $class;
+
+            fn template() -> $merge {
+                $merge::new()
+            }
+
+            fn fields(&self, fields: &mut Fields<'_>) -> $merge {
+                $merge { config: self.config.fields(fields) }
+            }
+        }
+
+        impl Layer for $merge {
             fn kind(&self) -> &'static str {
                 $kind
             }
 
-            fn call(&self, inputs: &[&Tensor]) -> Tensor {
+            fn config(&self) -> &Config {
+                &self.config
+            }
+
+            fn to_json(&self) -> Result<Json> {
+                config::write(MODULE, self)
+            }
+
+            fn n_inputs(&self) -> RangeInclusive<usize> {
+                $n_inputs
+            }
+
+            fn call(&self, call: &LayerCall<'_>) -> Tensor {
                 // No closure here: it would hide the caller's line.
-                let ($name, $inputs) = ($kind, inputs);
+                let $inputs = call.inputs();
                 $result
             }
         }
     };
 }
 
+/// Any number of inputs.
+const ANY: RangeInclusive<usize> = 1..=usize::MAX;
+
 merge!(
     /// The sum of all inputs.
     Add,
     "add",
-    |kind, inputs| fold(kind, inputs, |a, b| a + b)
+    "Add",
+    ANY,
+    |inputs| fold("add", inputs, |a, b| a + b)
 );
 merge!(
     /// The first of two inputs minus the second.
     Subtract,
     "subtract",
-    |kind, inputs| match pair(kind, inputs) {
-        Ok((a, b)) => fold(kind, &[a, b], |a, b| a - b),
-        Err(error) => error,
-    }
+    "Subtract",
+    2..=2,
+    |inputs| fold("subtract", inputs, |a, b| a - b)
 );
 merge!(
     /// The product of all inputs.
     Multiply,
     "multiply",
-    |kind, inputs| fold(kind, inputs, |a, b| a * b)
+    "Multiply",
+    ANY,
+    |inputs| fold("multiply", inputs, |a, b| a * b)
 );
 merge!(
     /// The mean of all inputs.
     Average,
     "average",
-    |kind, inputs| fold(kind, inputs, |a, b| a + b) / inputs.len() as f64
+    "Average",
+    ANY,
+    |inputs| fold("average", inputs, |a, b| a + b) / inputs.len() as f64
 );
 merge!(
     /// The largest of all inputs.
     Maximum,
     "maximum",
-    |kind, inputs| fold(kind, inputs, |a, b| a.maximum(b))
+    "Maximum",
+    ANY,
+    |inputs| fold("maximum", inputs, |a, b| a.maximum(b))
 );
 merge!(
     /// The smallest of all inputs.
     Minimum,
     "minimum",
-    |kind, inputs| fold(kind, inputs, |a, b| a.minimum(b))
+    "Minimum",
+    ANY,
+    |inputs| fold("minimum", inputs, |a, b| a.minimum(b))
 );

@@ -1,10 +1,13 @@
 //! `Dot`: dot products of two inputs, row by row.
 
-use estimand_graph::{Axes, Graph, Tensor};
-use estimand_tensor::{Dim, Error, Shape};
+use std::ops::RangeInclusive;
 
-use super::{Merge, described, pair};
-use crate::layer::resolve_axis;
+use estimand_graph::{Axes, Graph, Tensor};
+use estimand_tensor::{Dim, Error, Result, Shape};
+
+use super::super::{Config, Layer, LayerCall, MODULE, config_setters, resolve_axis};
+use super::described;
+use crate::config::{self, Described, Elements, Fields, Json};
 
 /// The dot products of two inputs along one axis of each, for each row. Along the last axes,
 /// `[batch, a, n]` and `[batch, b, n]` give `[batch, a, b]`; two vectors `[batch, n]` give
@@ -13,7 +16,7 @@ use crate::layer::resolve_axis;
 /// ```
 /// use estimand_engine::Eval;
 /// use estimand_graph::Graph;
-/// use estimand_nn::{Dot, Merge};
+/// use estimand_nn::{Dot, Layer};
 /// let g = Graph::new();
 /// let a = g.constant([3.0f32, 4.0]).expand_dims(0);
 /// let b = g.constant([1.0f32, 0.0]).expand_dims(0);
@@ -22,11 +25,12 @@ use crate::layer::resolve_axis;
 /// assert!((Dot::new(-1).normalize(true).apply(&[&a, &b]).eval()?.as_slice::<f32>()?[0] - 0.6).abs() < 1e-6);
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct Dot {
     axes: (i64, i64),
     normalize: bool,
+    config: Config,
 }
 
 impl Dot {
@@ -38,7 +42,7 @@ impl Dot {
 
     /// Uses one axis of the first input and one of the second.
     pub fn axes(first: i64, second: i64) -> Dot {
-        Dot { axes: (first, second), normalize: false }
+        Dot { axes: (first, second), normalize: false, config: Config::default() }
     }
 
     /// Whether the inputs are scaled to length 1 along their axes. By default they are not.
@@ -48,16 +52,50 @@ impl Dot {
     }
 }
 
-impl Merge for Dot {
+config_setters!(Dot);
+
+impl Described for Dot {
+    const CLASS: &'static str = "Dot";
+
+    fn template() -> Dot {
+        Dot::new(-1)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Dot {
+        let axes = if self.axes.0 == self.axes.1 { vec![self.axes.0] } else { vec![self.axes.0, self.axes.1] };
+        let axes = match fields.required("axes", &Elements(axes)).0[..] {
+            [axis] => (axis, axis),
+            [first, second] => (first, second),
+            ref other => {
+                fields.refuse_here(&format!("expected one or two `axes`, found {}", other.len()));
+                self.axes
+            }
+        };
+        let normalize = fields.value("normalize", &self.normalize);
+        Dot { axes, normalize, config: self.config.fields(fields) }
+    }
+}
+
+impl Layer for Dot {
     fn kind(&self) -> &'static str {
         "dot"
     }
 
-    fn call(&self, inputs: &[&Tensor]) -> Tensor {
-        let (a, b) = match pair(self.kind(), inputs) {
-            Ok(pair) => pair,
-            Err(error) => return error,
-        };
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
+    fn n_inputs(&self) -> RangeInclusive<usize> {
+        2..=2
+    }
+
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
+        let inputs = call.inputs();
+        let (a, b) = (&inputs[0], &inputs[1]);
         let inner = |x: &Tensor, axis: i64| resolve_axis(x, axis).filter(|&axis| axis > 0);
         let (Some(i), Some(j)) = (inner(a, self.axes.0), inner(b, self.axes.1)) else {
             let text = format!(

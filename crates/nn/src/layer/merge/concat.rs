@@ -1,22 +1,26 @@
 //! `Concat`: concatenates inputs along an axis.
 
-use estimand_graph::Tensor;
-use estimand_tensor::Error;
+use std::ops::RangeInclusive;
 
-use super::{Merge, described};
-use crate::layer::resolve_axis;
+use estimand_graph::Tensor;
+use estimand_tensor::{Error, Result};
+
+use super::super::{Config, Layer, LayerCall, MODULE, config_setters, resolve_axis};
+use super::described;
+use crate::config::{self, Described, Fields, Json};
 
 /// Concatenates the inputs along an axis. Their other sizes must be equal.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct Concat {
     axis: i64,
+    config: Config,
 }
 
 impl Concat {
     /// Concatenates along the last axis.
     pub fn new() -> Concat {
-        Concat { axis: -1 }
+        Concat { axis: -1, config: Config::default() }
     }
 
     /// The axis along which inputs are concatenated. By default the last, -1.
@@ -32,14 +36,41 @@ impl Default for Concat {
     }
 }
 
-impl Merge for Concat {
+config_setters!(Concat);
+
+impl Described for Concat {
+    const CLASS: &'static str = "Concatenate";
+
+    fn template() -> Concat {
+        Concat::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Concat {
+        Concat { axis: fields.value("axis", &self.axis), config: self.config.fields(fields) }
+    }
+}
+
+impl Layer for Concat {
     fn kind(&self) -> &'static str {
         "concatenate"
     }
 
-    fn call(&self, inputs: &[&Tensor]) -> Tensor {
-        let axis = resolve_axis(inputs[0], self.axis);
-        let fits = |x: &&Tensor| {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
+    fn n_inputs(&self) -> RangeInclusive<usize> {
+        1..=usize::MAX
+    }
+
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
+        let inputs = call.inputs();
+        let axis = resolve_axis(&inputs[0], self.axis);
+        let fits = |x: &Tensor| {
             let sizes = x.shape().dims().iter().zip(inputs[0].shape().dims()).enumerate();
             let differ = |a: Option<usize>, b: Option<usize>| a.zip(b).is_some_and(|(a, b)| a != b);
             x.rank() == inputs[0].rank()
@@ -49,6 +80,6 @@ impl Merge for Concat {
             let text = format!("{} cannot join {} along axis {}", self.kind(), described(inputs), self.axis);
             return inputs[0].graph().error(Error::shape(text).help("make all sizes equal except that of the axis"));
         }
-        Tensor::concat(inputs, self.axis)
+        Tensor::concat(&inputs.iter().collect::<Vec<_>>(), self.axis)
     }
 }

@@ -1,0 +1,102 @@
+//! `CustomObjects`: the classes of users that documents may name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use estimand_tensor::Result;
+use estimand_update::Constraint;
+
+use super::{Described, Node, read};
+use crate::layer::Layer;
+
+/// Reads a layer from its `config`.
+pub(crate) type ReadLayer = fn(&Node<'_>) -> Result<Box<dyn Layer>>;
+
+/// Reads a constraint from its `config`.
+type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
+
+/// Classes that are not of this crate, by name: what Keras calls `custom_objects`.
+///
+/// ```
+/// use estimand_graph::Tensor;
+/// use estimand_nn::config::{self, CustomObjects, Described, Fields};
+/// use estimand_nn::layer::{self, Config, Layer, LayerCall};
+/// use estimand_tensor::Result;
+///
+/// /// Multiplies by a number.
+/// #[derive(Clone, Debug)]
+/// struct Times(f64, Config);
+///
+/// impl Layer for Times {
+///     fn kind(&self) -> &'static str {
+///         "times"
+///     }
+///     fn config(&self) -> &Config {
+///         &self.1
+///     }
+///     fn call(&self, call: &LayerCall<'_>) -> Tensor {
+///         call.input() * self.0
+///     }
+///     fn to_json(&self) -> Result<config::Json> {
+///         config::write("my_package", self)
+///     }
+/// }
+///
+/// impl Described for Times {
+///     const CLASS: &'static str = "Times";
+///     fn template() -> Times {
+///         Times(1.0, Config::default())
+///     }
+///     fn fields(&self, fields: &mut Fields<'_>) -> Times {
+///         Times(fields.required("factor", &self.0), self.1.fields(fields))
+///     }
+/// }
+///
+/// let objects = CustomObjects::new().layer::<Times>();
+/// let json = Times(3.0, Config::default()).to_json()?;
+/// assert_eq!(layer::from_json(&json.to_string(), &objects)?.to_json()?, json);
+/// let unknown = layer::from_json(&json.to_string(), &CustomObjects::new()).unwrap_err();
+/// assert!(unknown.to_string().starts_with("there is no layer `Times`"));
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct CustomObjects {
+    layers: BTreeMap<&'static str, ReadLayer>,
+    constraints: BTreeMap<&'static str, ReadConstraint>,
+}
+
+impl CustomObjects {
+    /// None.
+    pub fn new() -> CustomObjects {
+        CustomObjects::default()
+    }
+
+    /// Adds a layer. It takes the place of another of its name, also of one of this crate.
+    pub fn layer<L: Layer + Described + 'static>(mut self) -> CustomObjects {
+        self.layers.insert(L::CLASS, |config| read::<L>(config).map(|layer| Box::new(layer) as Box<dyn Layer>));
+        self
+    }
+
+    /// Adds a constraint by its name and a function that reads it from its `config`.
+    pub fn constraint(mut self, class: &'static str, read: ReadConstraint) -> CustomObjects {
+        self.constraints.insert(class, read);
+        self
+    }
+
+    pub(crate) fn find_layer(&self, class: &str) -> Option<ReadLayer> {
+        self.layers.get(class).copied()
+    }
+
+    pub(crate) fn layer_names(&self) -> impl Iterator<Item = &'static str> {
+        self.layers.keys().copied()
+    }
+
+    pub(super) fn find_constraint(&self, class: &str) -> Option<ReadConstraint> {
+        self.constraints.get(class).copied()
+    }
+
+    pub(super) fn constraint_names(&self) -> impl Iterator<Item = &'static str> {
+        self.constraints.keys().copied()
+    }
+}

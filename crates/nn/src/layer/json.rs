@@ -1,0 +1,135 @@
+//! Layers from JSON.
+
+use std::sync::Arc;
+
+use estimand_tensor::{Error, Result};
+
+use super::*;
+use crate::activation::ActivationLayer;
+use crate::config::{self, CustomObjects, Described, Field, Json, Node, ReadLayer};
+
+/// A class with its reader.
+const fn class<L: Layer + Described + 'static>() -> (&'static str, ReadLayer) {
+    (L::CLASS, |config| config::read::<L>(config).map(|layer| Box::new(layer) as Box<dyn Layer>))
+}
+
+/// Every class that can be read.
+const CLASSES: [(&str, ReadLayer); 55] = [
+    class::<ActivationLayer>(),
+    class::<Add>(),
+    class::<AlphaDropout>(),
+    class::<Average>(),
+    class::<AvgPool1d>(),
+    class::<AvgPool2d>(),
+    class::<BatchNorm>(),
+    class::<Bidirectional>(),
+    class::<Concat>(),
+    class::<Conv1d>(),
+    class::<Conv2d>(),
+    class::<Conv2dTranspose>(),
+    class::<Cropping1d>(),
+    class::<Cropping2d>(),
+    class::<Dense>(),
+    class::<DepthwiseConv2d>(),
+    class::<Dot>(),
+    class::<Dropout>(),
+    class::<Elu>(),
+    class::<Embedding>(),
+    class::<Flatten>(),
+    class::<GaussianDropout>(),
+    class::<GaussianNoise>(),
+    class::<GlobalAvgPool1d>(),
+    class::<GlobalAvgPool2d>(),
+    class::<GlobalMaxPool1d>(),
+    class::<GlobalMaxPool2d>(),
+    class::<Gru>(),
+    class::<LayerNorm>(),
+    class::<LeakyRelu>(),
+    class::<Lstm>(),
+    class::<Masking>(),
+    class::<MaxPool1d>(),
+    class::<MaxPool2d>(),
+    class::<Maximum>(),
+    class::<Minimum>(),
+    class::<MultiHeadAttention>(),
+    class::<Multiply>(),
+    class::<PRelu>(),
+    class::<Permute>(),
+    class::<Relu>(),
+    class::<RepeatVector>(),
+    class::<Reshape>(),
+    class::<SeparableConv2d>(),
+    class::<SimpleRnn>(),
+    class::<Softmax>(),
+    class::<SpatialDropout1d>(),
+    class::<SpatialDropout2d>(),
+    class::<Subtract>(),
+    class::<ThresholdedRelu>(),
+    class::<TimeDistributed>(),
+    class::<UpSampling1d>(),
+    class::<UpSampling2d>(),
+    class::<ZeroPadding1d>(),
+    class::<ZeroPadding2d>(),
+];
+
+/// Reads a layer from JSON: what [`Layer::to_json`] writes, or `keras.layers.serialize` of Keras 2
+/// or 3. Classes that are not of this crate are looked up in `objects`.
+pub fn from_json(text: &str, objects: &CustomObjects) -> Result<Box<dyn Layer>> {
+    let document = config::parse(text)?;
+    read(&Node::root(&document, objects))
+}
+
+/// Reads a layer at a place of a document.
+pub fn read(node: &Node<'_>) -> Result<Box<dyn Layer>> {
+    let class = node.field("class_name")?;
+    let name = class.text()?;
+    let config = node.field("config")?;
+    let objects = node.custom_objects();
+    let known = || CLASSES.iter().map(|(name, _)| *name).chain(objects.layer_names());
+    let own = objects.find_layer(name);
+    match own.or_else(|| CLASSES.iter().find(|(known, _)| *known == name).map(|(_, read)| *read)) {
+        Some(read) => read(&config),
+        None => Err(Error::unknown("layer", name, known()).context(format!("at {}", class.path()))),
+    }
+}
+
+impl Field for Arc<dyn Layer> {
+    fn write(&self) -> Result<Json> {
+        self.to_json()
+    }
+
+    fn read(node: &Node<'_>) -> Result<Arc<dyn Layer>> {
+        read(node).map(Arc::from)
+    }
+}
+
+/// A boxed layer, such as one from JSON, is a layer.
+impl Layer for Box<dyn Layer> {
+    fn kind(&self) -> &'static str {
+        (**self).kind()
+    }
+
+    fn config(&self) -> &Config {
+        (**self).config()
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        (**self).build(build);
+    }
+
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
+        (**self).call(call)
+    }
+
+    fn n_inputs(&self) -> RangeInclusive<usize> {
+        (**self).n_inputs()
+    }
+
+    fn named_inputs(&self) -> &'static [&'static str] {
+        (**self).named_inputs()
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        (**self).to_json()
+    }
+}

@@ -1,0 +1,452 @@
+//! Layers as JSON: every layer with every option goes there and back, and bad documents get errors
+//! that name the place.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use estimand_graph::{Graph, Initializer, Padding, Tensor};
+use estimand_nn::config::{CustomObjects, Json};
+use estimand_nn::layer::{self, Config, LayerCall};
+use estimand_nn::*;
+use estimand_tensor::{DType, Dim, Result, Shape};
+use estimand_update::{Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm};
+
+fn again(layer: &dyn Layer) -> Result<Box<dyn Layer>> {
+    layer::from_json(&layer.to_json()?.to_string(), &CustomObjects::new())
+}
+
+/// A shape that a layer of a kind takes.
+fn shape(kind: &str) -> Shape {
+    let sizes: &[usize] = match kind {
+        _ if kind.contains("2d") => &[8, 8, 4],
+        _ if kind.ends_with("1d") => &[8, 4],
+        "permute" | "softmax" | "layer_normalization" | "batch_normalization" | "p_re_lu" | "dropout" | "dot" => {
+            &[4, 4]
+        }
+        "concatenate" | "masking" | "gru" | "lstm" | "simple_rnn" | "bidirectional" => &[6, 4],
+        "multi_head_attention" | "time_distributed" => &[6, 4],
+        "embedding" => &[6],
+        _ => &[4],
+    };
+    [Dim::BATCH].into_iter().chain(sizes.iter().map(|&n| n.into())).collect()
+}
+
+/// The nodes and variables that a layer makes: two layers with the same text are the same.
+fn text(layer: &dyn Layer) -> Result<String> {
+    let g = Graph::new();
+    let dtype = if layer.kind() == "embedding" { DType::I64 } else { DType::F32 };
+    let n = if layer.n_inputs().contains(&1) { 1 } else { 2 };
+    let x: Vec<Tensor> = (0..n).map(|i| g.placeholder(&format!("x{i}"), dtype, shape(layer.kind()))).collect();
+    let y = layer.apply(&x);
+    let loss = y.sum() + g.regularization_loss();
+    g.check()?;
+    let body = g.body();
+    let variables: Vec<String> = body.variables().iter().map(|(_, spec)| format!("{spec:?}")).collect();
+    Ok(format!("{g}\n{}\n{:?}", variables.join("\n"), loss.shape()))
+}
+
+#[test]
+fn every_layer_goes_to_json_and_back() -> Result<()> {
+    for make in ALL_LAYERS {
+        let layer = make();
+        let back = again(&*layer)?;
+        assert_eq!(back.to_json()?, layer.to_json()?, "{layer:?}");
+        assert_eq!(text(&*back)?, text(&*layer)?, "{layer:?}");
+    }
+    Ok(())
+}
+
+/// A layer with each of its options set to something else than the default.
+fn with_all_options() -> Vec<Box<dyn Layer>> {
+    let (l1, l2) = (Regularizer::l1(0.1), Regularizer::l2(0.2));
+    let normal = Initializer::RandomNormal { mean: 0.5, stddev: 0.1 };
+    let uniform = Initializer::RandomUniform { low: -0.5, high: 0.25 };
+    macro_rules! affine {
+        ($layer:expr) => {
+            $layer
+                .kernel_initializer(normal.clone())
+                .kernel_regularizer(l1)
+                .kernel_constraint(MaxNorm::new(3.0).axes([0]))
+                .bias_initializer(Initializer::Constant(0.25))
+                .bias_regularizer(l2)
+                .bias_constraint(NonNeg)
+                .activity_regularizer(Regularizer::l1_l2(0.1, 0.3))
+                .activation(Activation::LeakyRelu(0.4))
+                .name("other")
+                .trainable(false)
+        };
+    }
+    macro_rules! rnn {
+        ($layer:expr) => {
+            $layer
+                .activation(Activation::Relu)
+                .use_bias(true)
+                .dropout(0.1)
+                .recurrent_dropout(0.2)
+                .return_sequences(true)
+                .go_backwards(true)
+                .zero_output_for_mask(true)
+                .kernel_initializer(normal.clone())
+                .kernel_regularizer(l1)
+                .kernel_constraint(UnitNorm::new().axes([1]))
+                .recurrent_initializer(Initializer::Identity { gain: 2.0 })
+                .recurrent_regularizer(l2)
+                .recurrent_constraint(MinMaxNorm::new(0.5, 2.0).rate(0.5).axes([0, 1]))
+                .bias_initializer(Initializer::Ones)
+                .bias_regularizer(l1)
+                .bias_constraint(NonNeg)
+                .name("other")
+                .trainable(false)
+        };
+    }
+    vec![
+        Box::new(ActivationLayer::new(Activation::Tanh).name("other").trainable(false)),
+        Box::new(Add::new().name("other").trainable(false)),
+        Box::new(AlphaDropout::new(0.25).name("other").trainable(false)),
+        Box::new(Average::new().name("other").trainable(false)),
+        Box::new(AvgPool1d::new(3).strides(1).same().name("other").trainable(false)),
+        Box::new(AvgPool2d::new((2, 3)).strides((1, 2)).same().name("other").trainable(false)),
+        Box::new(
+            BatchNorm::new()
+                .axis(1)
+                .momentum(0.5)
+                .epsilon(0.01)
+                .beta_initializer(normal.clone())
+                .beta_regularizer(l1)
+                .beta_constraint(NonNeg)
+                .gamma_initializer(uniform.clone())
+                .gamma_regularizer(l2)
+                .gamma_constraint(UnitNorm::new())
+                .moving_mean_initializer(Initializer::Ones)
+                .moving_variance_initializer(Initializer::Constant(2.0))
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(BatchNorm::new().center(false).scale(false)),
+        Box::new(Bidirectional::new(rnn!(Gru::new(5))).merge_mode(MergeMode::Sum).name("both").trainable(false)),
+        Box::new(Bidirectional::new(Lstm::new(5)).merge_mode(MergeMode::Mul)),
+        Box::new(Bidirectional::new(SimpleRnn::new(5)).merge_mode(MergeMode::Ave)),
+        Box::new(Concat::new().axis(1).name("other").trainable(false)),
+        Box::new(affine!(Conv1d::new(4, 3).strides(2).same().groups(2))),
+        Box::new(Conv1d::new(4, 3).causal().dilation(2).use_bias(false)),
+        Box::new(affine!(Conv2d::new(4, (2, 3)).strides((2, 1)).same().groups(2))),
+        Box::new(Conv2d::new(4, 3).dilation((2, 1)).use_bias(false)),
+        Box::new(affine!(Conv2dTranspose::new(4, (2, 3)).strides((2, 3)).same().output_padding((1, 2)))),
+        Box::new(Conv2dTranspose::new(4, 3).dilation(2).use_bias(false)),
+        Box::new(Cropping1d::new((1, 2)).name("other").trainable(false)),
+        Box::new(Cropping2d::new(((1, 2), (0, 1))).name("other").trainable(false)),
+        Box::new(affine!(Dense::new(5))),
+        Box::new(Dense::new(5).use_bias(false)),
+        Box::new(
+            DepthwiseConv2d::new((2, 3))
+                .depth_multiplier(2)
+                .strides(2)
+                .same()
+                .depthwise_initializer(Initializer::HeNormal)
+                .depthwise_regularizer(l1)
+                .depthwise_constraint(NonNeg)
+                .bias_initializer(Initializer::Ones)
+                .bias_regularizer(l2)
+                .bias_constraint(NonNeg)
+                .activity_regularizer(l1)
+                .sigmoid()
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(DepthwiseConv2d::new(2).dilation(2).use_bias(false)),
+        Box::new(Dot::axes(1, 2).normalize(true).name("other").trainable(false)),
+        Box::new(Dot::new(2)),
+        Box::new(Dropout::new(0.25).noise_shape([None, Some(1), None]).name("other").trainable(false)),
+        Box::new(Elu::new(0.5).name("other").trainable(false)),
+        Box::new(
+            Embedding::new(7, 4)
+                .initializer(Initializer::TruncatedNormal { mean: 0.1, stddev: 0.2 })
+                .regularizer(l2)
+                .constraint(MaxNorm::new(1.0).axes([1]))
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(Flatten::new().name("other").trainable(false)),
+        Box::new(GaussianDropout::new(0.25).name("other").trainable(false)),
+        Box::new(GaussianNoise::new(0.25).name("other").trainable(false)),
+        Box::new(GlobalAvgPool1d::new().keep_dims(true).name("other").trainable(false)),
+        Box::new(GlobalAvgPool2d::new().keep_dims(true).name("other").trainable(false)),
+        Box::new(GlobalMaxPool1d::new().keep_dims(true).name("other").trainable(false)),
+        Box::new(GlobalMaxPool2d::new().keep_dims(true).name("other").trainable(false)),
+        Box::new(rnn!(Gru::new(5)).recurrent_activation(Activation::HardSigmoid).reset_after(false)),
+        Box::new(Gru::new(5).use_bias(false)),
+        Box::new(
+            LayerNorm::new()
+                .axes([1, 2])
+                .epsilon(0.01)
+                .beta_initializer(Initializer::LecunUniform)
+                .beta_regularizer(l1)
+                .beta_constraint(NonNeg)
+                .gamma_initializer(Initializer::LecunNormal)
+                .gamma_regularizer(l2)
+                .gamma_constraint(UnitNorm::new())
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(LayerNorm::new().center(false).scale(false)),
+        Box::new(LeakyRelu::new(0.1).name("other").trainable(false)),
+        Box::new(rnn!(Lstm::new(5)).recurrent_activation(Activation::Linear).unit_forget_bias(false)),
+        Box::new(Lstm::new(5).use_bias(false)),
+        Box::new(Masking::new(-1.0).name("other").trainable(false)),
+        Box::new(MaxPool1d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
+        Box::new(MaxPool2d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
+        Box::new(Maximum::new().name("other").trainable(false)),
+        Box::new(Minimum::new().name("other").trainable(false)),
+        Box::new(
+            MultiHeadAttention::new(3, 5)
+                .value_dim(2)
+                .output_dim(7)
+                .dropout(0.1)
+                .kernel_initializer(Initializer::HeUniform)
+                .kernel_regularizer(l1)
+                .kernel_constraint(NonNeg)
+                .bias_initializer(Initializer::Ones)
+                .bias_regularizer(l2)
+                .bias_constraint(NonNeg)
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(MultiHeadAttention::new(2, 5).use_bias(false)),
+        Box::new(Multiply::new().name("other").trainable(false)),
+        Box::new(
+            PRelu::new()
+                .shared_axes([1])
+                .alpha_initializer(Initializer::GlorotNormal)
+                .alpha_regularizer(l1)
+                .alpha_constraint(NonNeg)
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(Permute::new([1, 2]).name("other").trainable(false)),
+        Box::new(Relu::new().max_value(2.0).negative_slope(0.1).threshold(0.5).name("other").trainable(false)),
+        Box::new(RepeatVector::new(5).name("other").trainable(false)),
+        Box::new(Reshape::new([2, -1]).name("other").trainable(false)),
+        Box::new(
+            SeparableConv2d::new(4, (2, 3))
+                .depth_multiplier(2)
+                .strides(2)
+                .same()
+                .depthwise_initializer(Initializer::HeNormal)
+                .depthwise_regularizer(l1)
+                .depthwise_constraint(NonNeg)
+                .pointwise_initializer(Initializer::Orthogonal { gain: 2.0 })
+                .pointwise_regularizer(l2)
+                .pointwise_constraint(MaxNorm::new(1.0).axes([0, 1, 2]))
+                .bias_initializer(Initializer::Ones)
+                .bias_regularizer(l2)
+                .bias_constraint(NonNeg)
+                .activity_regularizer(l1)
+                .softmax()
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(SeparableConv2d::new(4, 2).dilation(2).use_bias(false)),
+        Box::new(rnn!(SimpleRnn::new(5))),
+        Box::new(SimpleRnn::new(5).use_bias(false)),
+        Box::new(Softmax::new().axis(1).name("other").trainable(false)),
+        Box::new(SpatialDropout1d::new(0.25).name("other").trainable(false)),
+        Box::new(SpatialDropout2d::new(0.25).name("other").trainable(false)),
+        Box::new(Subtract::new().name("other").trainable(false)),
+        Box::new(ThresholdedRelu::new(0.25).name("other").trainable(false)),
+        Box::new(TimeDistributed::new(affine!(Dense::new(2))).name("steps").trainable(false)),
+        Box::new(UpSampling1d::new(3).name("other").trainable(false)),
+        Box::new(UpSampling2d::new((3, 2)).bilinear().name("other").trainable(false)),
+        Box::new(ZeroPadding1d::new((1, 2)).name("other").trainable(false)),
+        Box::new(ZeroPadding2d::new(((1, 2), (0, 1))).name("other").trainable(false)),
+    ]
+}
+
+/// Fields that have one value only: what Estimand does not have.
+const FIXED: [&str; 9] = [
+    "dtype",
+    "data_format",
+    "return_state",
+    "stateful",
+    "activity_regularizer",
+    "attention_axes",
+    "mask_zero",
+    "groups",
+    "output_padding",
+];
+
+#[test]
+fn every_option_goes_to_json_and_back() -> Result<()> {
+    // The fields of each class that some layer above has set to another value than the default.
+    let mut changed: BTreeSet<(String, String)> = BTreeSet::new();
+    let default_of = |class: &Json| {
+        let all = ALL_LAYERS.iter().map(|make| make().to_json().unwrap());
+        all.into_iter().find(|json| json["class_name"] == *class).unwrap()
+    };
+    for layer in with_all_options() {
+        let (json, back) = (layer.to_json()?, again(&*layer)?);
+        assert_eq!(back.to_json()?, json, "{layer:?}");
+        assert_eq!(text(&*back)?, text(&*layer)?, "{layer:?}");
+        let default = default_of(&json["class_name"]);
+        for (key, value) in json["config"].as_object().unwrap() {
+            if default["config"].get(key) != Some(value) {
+                changed.insert((json["class_name"].to_string(), key.clone()));
+            }
+        }
+    }
+    let mut forgotten = Vec::new();
+    for default in ALL_LAYERS.iter().map(|make| make().to_json().unwrap()) {
+        let class = default["class_name"].to_string();
+        for key in default["config"].as_object().unwrap().keys().filter(|key| !FIXED.contains(&key.as_str())) {
+            if !changed.contains(&(class.clone(), key.clone())) {
+                forgotten.push(format!("{key} of {class}"));
+            }
+        }
+    }
+    assert!(forgotten.is_empty(), "no layer above sets {forgotten:?}");
+    Ok(())
+}
+
+/// The same boxed layers build the same graph on any thread.
+#[test]
+fn layers_cross_threads() -> Result<()> {
+    let layers: Arc<Vec<Box<dyn Layer>>> = Arc::new(with_all_options());
+    let texts = |layers: &[Box<dyn Layer>]| layers.iter().map(|layer| text(&**layer)).collect::<Result<Vec<String>>>();
+    let there = std::thread::spawn({
+        let layers = layers.clone();
+        move || texts(&layers).map_err(|e| e.to_string())
+    });
+    assert_eq!(there.join().unwrap().unwrap(), texts(&layers)?);
+    // A layer that was read can be nested.
+    let read = layer::from_json(&Dense::new(3).to_json()?.to_string(), &CustomObjects::new())?;
+    let nested = TimeDistributed::new(read);
+    assert_eq!(nested.to_json()?, TimeDistributed::new(Dense::new(3)).to_json()?);
+    Ok(())
+}
+
+/// A constraint of the user: nothing above a limit.
+#[derive(Debug)]
+struct Below(f32);
+
+impl Constraint for Below {
+    fn name(&self) -> &'static str {
+        "Below"
+    }
+
+    fn project(&self, _dims: &[usize], weights: &mut [f32]) {
+        weights.iter_mut().for_each(|w| *w = w.min(self.0));
+    }
+}
+
+/// A layer of the user that nobody has described.
+#[derive(Debug)]
+struct Opaque(Config);
+
+impl Layer for Opaque {
+    fn kind(&self) -> &'static str {
+        "opaque"
+    }
+
+    fn config(&self) -> &Config {
+        &self.0
+    }
+
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
+        call.input().clone()
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_by_name() {
+    let refused = |layer: &dyn Layer| layer.to_json().unwrap_err().to_string();
+    let text = refused(&TimeDistributed::new(Opaque(Config::default())));
+    assert!(text.contains("the layer `opaque` cannot be written") && text.contains("Described"), "{text}");
+    let text = refused(&Dense::new(2).kernel_constraint(Below(1.0)));
+    assert!(text.contains("the constraint Below cannot be written") && text.contains("settings"), "{text}");
+    let value = estimand_tensor::Array::from([1.0f32, 2.0]);
+    let text = refused(&Dense::new(2).bias_initializer(Initializer::Value(value)));
+    assert!(text.contains("an initial value of 2 numbers cannot be written"), "{text}");
+    let text = refused(&GaussianNoise::new(f64::NAN));
+    assert!(text.contains("JSON has no number NaN"), "{text}");
+}
+
+/// What is wrong with a document, and where.
+#[test]
+fn bad_documents_get_errors_that_name_the_place() {
+    let dense = |config: &str| format!(r#"{{"class_name": "Dense", "config": {config}}}"#);
+    let steps = |layer: &str| format!(r#"{{"class_name": "TimeDistributed", "config": {{"layer": {layer}}}}}"#);
+    let deep = format!("{}1{}", steps("").trim_end_matches("}}").repeat(10_000), "}}".repeat(10_000));
+    let cases: [(String, &[&str]); 18] = [
+        (
+            r#"{"class_name": "Dens", "config": {}}"#.into(),
+            &["no layer `Dens`", "$.class_name", "did you mean `Dense`?"],
+        ),
+        (r#"{"config": {}}"#.into(), &["there is no `class_name`", "at $"]),
+        (r#"{"class_name": "Dense"}"#.into(), &["there is no `config`", "at $"]),
+        ("[1, 2]".into(), &["expected an object, found [1,2]", "at $"]),
+        (dense("[]"), &["expected an object, found []", "at $.config"]),
+        (dense("{}"), &["there is no `units`", "at $.config"]),
+        (dense(r#"{"units": -1}"#), &["expected a whole number from 0, found -1", "at $.config.units"]),
+        (dense(r#"{"units": 1e99}"#), &["expected a whole number from 0", "at $.config.units"]),
+        (dense(r#"{"units": 2, "unit": 3}"#), &["there is no field `unit`", "at $.config", "did you mean `units`?"]),
+        (dense(r#"{"units": 2, "dtype": "float16"}"#), &["found \"float16\"", "at $.config.dtype"]),
+        (
+            dense(r#"{"units": 2, "kernel_initializer": {"class_name": "HeNorml", "config": {}}}"#),
+            &["no initializer `HeNorml`", "at $.config.kernel_initializer", "`HeNormal`"],
+        ),
+        (
+            dense(r#"{"units": 2, "kernel_initializer": {"class_name": "Constant", "config": {"value": [1]}}}"#),
+            &["expected a number, found [1]", "at $.config.kernel_initializer.config.value"],
+        ),
+        (dense(r#"{"units": 2, "activation": "rely"}"#), &["no activation `rely`", "at $.config.activation"]),
+        (
+            dense(r#"{"units": 2, "bias_constraint": {"class_name": "Below", "config": {}}}"#),
+            &["no constraint `Below`", "at $.config.bias_constraint"],
+        ),
+        (
+            steps(&steps(&dense(r#"{"units": true}"#))),
+            &["expected a whole number from 0, found true", "at $.config.layer.config.layer.config.units"],
+        ),
+        (
+            r#"{"class_name": "Embedding", "config": {"input_dim": 2, "output_dim": 2, "mask_zero": true}}"#.into(),
+            &["expected false", "at $.config.mask_zero"],
+        ),
+        (
+            r#"{"class_name": "UpSampling2D", "config": {"interpolation": "bicubic"}}"#.into(),
+            &["expected nearest or bilinear, found \"bicubic\"", "at $.config.interpolation"],
+        ),
+        (deep, &["nested more than 100 deep", "at $.config.layer.config.layer"]),
+    ];
+    for (document, parts) in cases {
+        let error = layer::from_json(&document, &CustomObjects::new()).unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{error}\nshould contain {part}");
+        }
+        assert!(error.len() < 400, "{error}");
+    }
+}
+
+/// A document that lost or changed any part is read or refused, and nothing panics.
+#[test]
+fn damaged_documents_do_not_panic() -> Result<()> {
+    let document = Bidirectional::new(Lstm::new(3).kernel_constraint(MaxNorm::new(2.0))).to_json()?.to_string();
+    for i in 0..document.len() {
+        for with in ["", "0", "\"", "[", "null", "-"] {
+            let damaged = format!("{}{with}{}", &document[..i], &document[i + 1..]);
+            let _ = layer::from_json(&damaged, &CustomObjects::new());
+        }
+    }
+    Ok(())
+}
+
+/// A constraint of the user is read by the function that the user gives.
+#[test]
+fn constraints_of_the_user_are_read() -> Result<()> {
+    let document = r#"{"class_name": "Dense", "config": {"units": 2, "bias_constraint": {"class_name": "Below", "config": {"limit": 2}}}}"#;
+    let objects = CustomObjects::new().constraint("Below", |config| {
+        let limit = config.field("limit")?;
+        Ok(Arc::new(Below(limit.value().as_f64().ok_or_else(|| limit.expected("a number"))? as f32)))
+    });
+    let layer = layer::from_json(document, &objects)?;
+    assert!(format!("{layer:?}").contains("Below(2.0)"), "{layer:?}");
+    Ok(())
+}
