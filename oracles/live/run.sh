@@ -25,6 +25,7 @@ warm_start         estimand               warm_start_exchange
 tensorboard_pages  estimand               tensorboard_runs
 events             estimand               event_exchange
 parquet            estimand-data-parquet  columnar_exchange
+layers             estimand-nn            layer_exchange
 records            estimand-data          record_exchange
 csv_files          estimand-data          csv_exchange
 bundle             estimand-checkpoint    bundle_exchange

@@ -119,6 +119,14 @@ impl<'a> Fields<'a> {
         self.check(key, |_| Ok(()));
     }
 
+    /// A field that Keras demands and that has no meaning here: it is written as `null`.
+    pub fn demanded(&mut self, key: &'static str) {
+        if let Direction::Writing(map) = &mut self.direction {
+            map.insert(key.to_string(), Value::Null);
+        }
+        self.ignored(key);
+    }
+
     /// Reads a field for its errors alone.
     pub(crate) fn check(&mut self, key: &'static str, check: impl FnOnce(&Node<'_>) -> Result<()>) {
         let Direction::Reading { node, known } = &mut self.direction else { return };

@@ -191,13 +191,13 @@ impl Described for MultiHeadAttention {
     }
 
     fn fields(&self, fields: &mut Fields<'_>) -> MultiHeadAttention {
-        fields.only("attention_axes", Json::Null);
+        // A built layer of Keras has the axis of steps.
+        fields.only_read("attention_axes", &[Json::Null, vec![1].into()]);
         fields.only("activity_regularizer", Json::Null);
         fields.only_read("flash_attention", &[Json::Null, false.into()]);
         fields.only_read("use_gate", &[false.into()]);
-        for key in ["query_shape", "key_shape", "value_shape", "seed"] {
-            fields.ignored(key);
-        }
+        ["query_shape", "key_shape", "value_shape"].into_iter().for_each(|key| fields.demanded(key));
+        fields.ignored("seed");
         let output = fields.value("output_shape", &self.output_dim.map(OneSize));
         MultiHeadAttention {
             num_heads: fields.required("num_heads", &self.num_heads),

@@ -32,6 +32,8 @@ macro_rules! one_number_layer {
 
             fn fields(&self, fields: &mut crate::config::Fields<'_>) -> $layer {
                 $(fields.ignored($ignored);)*
+                // Keras 3 writes it for dropouts.
+                fields.only_read("noise_shape", &[crate::config::Json::Null]);
                 $layer { $option: fields.renamed(&[$($key),+], &self.$option), config: self.config.fields(fields) }
             }
         }

@@ -4,31 +4,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use estimand_graph::{Graph, Initializer, Padding, Tensor};
+use estimand_graph::{Graph, Initializer, Tensor};
 use estimand_nn::config::{CustomObjects, Json};
 use estimand_nn::layer::{self, Config, LayerCall};
 use estimand_nn::*;
-use estimand_tensor::{DType, Dim, Result, Shape};
-use estimand_update::{Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm};
+use estimand_tensor::{DType, Result};
+use estimand_update::{Constraint, MaxNorm};
+
+use crate::all_options::{shape, with_all_options};
 
 fn again(layer: &dyn Layer) -> Result<Box<dyn Layer>> {
     layer::from_json(&layer.to_json()?.to_string(), &CustomObjects::new())
-}
-
-/// A shape that a layer of a kind takes.
-fn shape(kind: &str) -> Shape {
-    let sizes: &[usize] = match kind {
-        _ if kind.contains("2d") => &[8, 8, 4],
-        _ if kind.ends_with("1d") => &[8, 4],
-        "permute" | "softmax" | "layer_normalization" | "batch_normalization" | "p_re_lu" | "dropout" | "dot" => {
-            &[4, 4]
-        }
-        "concatenate" | "masking" | "gru" | "lstm" | "simple_rnn" | "bidirectional" => &[6, 4],
-        "multi_head_attention" | "time_distributed" => &[6, 4],
-        "embedding" => &[6],
-        _ => &[4],
-    };
-    [Dim::BATCH].into_iter().chain(sizes.iter().map(|&n| n.into())).collect()
 }
 
 /// The nodes and variables that a layer makes: two layers with the same text are the same.
@@ -56,213 +42,11 @@ fn every_layer_goes_to_json_and_back() -> Result<()> {
     Ok(())
 }
 
-/// A layer with each of its options set to something else than the default.
-fn with_all_options() -> Vec<Box<dyn Layer>> {
-    let (l1, l2) = (Regularizer::l1(0.1), Regularizer::l2(0.2));
-    let normal = Initializer::RandomNormal { mean: 0.5, stddev: 0.1 };
-    let uniform = Initializer::RandomUniform { low: -0.5, high: 0.25 };
-    macro_rules! affine {
-        ($layer:expr) => {
-            $layer
-                .kernel_initializer(normal.clone())
-                .kernel_regularizer(l1)
-                .kernel_constraint(MaxNorm::new(3.0).axes([0]))
-                .bias_initializer(Initializer::Constant(0.25))
-                .bias_regularizer(l2)
-                .bias_constraint(NonNeg)
-                .activity_regularizer(Regularizer::l1_l2(0.1, 0.3))
-                .activation(Activation::LeakyRelu(0.4))
-                .name("other")
-                .trainable(false)
-        };
-    }
-    macro_rules! rnn {
-        ($layer:expr) => {
-            $layer
-                .activation(Activation::Relu)
-                .use_bias(true)
-                .dropout(0.1)
-                .recurrent_dropout(0.2)
-                .return_sequences(true)
-                .go_backwards(true)
-                .zero_output_for_mask(true)
-                .kernel_initializer(normal.clone())
-                .kernel_regularizer(l1)
-                .kernel_constraint(UnitNorm::new().axes([1]))
-                .recurrent_initializer(Initializer::Identity { gain: 2.0 })
-                .recurrent_regularizer(l2)
-                .recurrent_constraint(MinMaxNorm::new(0.5, 2.0).rate(0.5).axes([0, 1]))
-                .bias_initializer(Initializer::Ones)
-                .bias_regularizer(l1)
-                .bias_constraint(NonNeg)
-                .name("other")
-                .trainable(false)
-        };
-    }
-    vec![
-        Box::new(ActivationLayer::new(Activation::Tanh).name("other").trainable(false)),
-        Box::new(Add::new().name("other").trainable(false)),
-        Box::new(AlphaDropout::new(0.25).name("other").trainable(false)),
-        Box::new(Average::new().name("other").trainable(false)),
-        Box::new(AvgPool1d::new(3).strides(1).same().name("other").trainable(false)),
-        Box::new(AvgPool2d::new((2, 3)).strides((1, 2)).same().name("other").trainable(false)),
-        Box::new(
-            BatchNorm::new()
-                .axis(1)
-                .momentum(0.5)
-                .epsilon(0.01)
-                .beta_initializer(normal.clone())
-                .beta_regularizer(l1)
-                .beta_constraint(NonNeg)
-                .gamma_initializer(uniform.clone())
-                .gamma_regularizer(l2)
-                .gamma_constraint(UnitNorm::new())
-                .moving_mean_initializer(Initializer::Ones)
-                .moving_variance_initializer(Initializer::Constant(2.0))
-                .name("other")
-                .trainable(false),
-        ),
-        Box::new(BatchNorm::new().center(false).scale(false)),
-        Box::new(Bidirectional::new(rnn!(Gru::new(5))).merge_mode(MergeMode::Sum).name("both").trainable(false)),
-        Box::new(Bidirectional::new(Lstm::new(5)).merge_mode(MergeMode::Mul)),
-        Box::new(Bidirectional::new(SimpleRnn::new(5)).merge_mode(MergeMode::Ave)),
-        Box::new(Concat::new().axis(1).name("other").trainable(false)),
-        Box::new(affine!(Conv1d::new(4, 3).strides(2).same().groups(2))),
-        Box::new(Conv1d::new(4, 3).causal().dilation(2).use_bias(false)),
-        Box::new(affine!(Conv2d::new(4, (2, 3)).strides((2, 1)).same().groups(2))),
-        Box::new(Conv2d::new(4, 3).dilation((2, 1)).use_bias(false)),
-        Box::new(affine!(Conv2dTranspose::new(4, (2, 3)).strides((2, 3)).same().output_padding((1, 2)))),
-        Box::new(Conv2dTranspose::new(4, 3).dilation(2).use_bias(false)),
-        Box::new(Cropping1d::new((1, 2)).name("other").trainable(false)),
-        Box::new(Cropping2d::new(((1, 2), (0, 1))).name("other").trainable(false)),
-        Box::new(affine!(Dense::new(5))),
-        Box::new(Dense::new(5).use_bias(false)),
-        Box::new(
-            DepthwiseConv2d::new((2, 3))
-                .depth_multiplier(2)
-                .strides(2)
-                .same()
-                .depthwise_initializer(Initializer::HeNormal)
-                .depthwise_regularizer(l1)
-                .depthwise_constraint(NonNeg)
-                .bias_initializer(Initializer::Ones)
-                .bias_regularizer(l2)
-                .bias_constraint(NonNeg)
-                .activity_regularizer(l1)
-                .sigmoid()
-                .name("other")
-                .trainable(false),
-        ),
-        Box::new(DepthwiseConv2d::new(2).dilation(2).use_bias(false)),
-        Box::new(Dot::axes(1, 2).normalize(true).name("other").trainable(false)),
-        Box::new(Dot::new(2)),
-        Box::new(Dropout::new(0.25).noise_shape([None, Some(1), None]).name("other").trainable(false)),
-        Box::new(Elu::new(0.5).name("other").trainable(false)),
-        Box::new(
-            Embedding::new(7, 4)
-                .initializer(Initializer::TruncatedNormal { mean: 0.1, stddev: 0.2 })
-                .regularizer(l2)
-                .constraint(MaxNorm::new(1.0).axes([1]))
-                .name("other")
-                .trainable(false),
-        ),
-        Box::new(Flatten::new().name("other").trainable(false)),
-        Box::new(GaussianDropout::new(0.25).name("other").trainable(false)),
-        Box::new(GaussianNoise::new(0.25).name("other").trainable(false)),
-        Box::new(GlobalAvgPool1d::new().keep_dims(true).name("other").trainable(false)),
-        Box::new(GlobalAvgPool2d::new().keep_dims(true).name("other").trainable(false)),
-        Box::new(GlobalMaxPool1d::new().keep_dims(true).name("other").trainable(false)),
-        Box::new(GlobalMaxPool2d::new().keep_dims(true).name("other").trainable(false)),
-        Box::new(rnn!(Gru::new(5)).recurrent_activation(Activation::HardSigmoid).reset_after(false)),
-        Box::new(Gru::new(5).use_bias(false)),
-        Box::new(
-            LayerNorm::new()
-                .axes([1, 2])
-                .epsilon(0.01)
-                .beta_initializer(Initializer::LecunUniform)
-                .beta_regularizer(l1)
-                .beta_constraint(NonNeg)
-                .gamma_initializer(Initializer::LecunNormal)
-                .gamma_regularizer(l2)
-                .gamma_constraint(UnitNorm::new())
-                .name("other")
-                .trainable(false),
-        ),
-        Box::new(LayerNorm::new().center(false).scale(false)),
-        Box::new(LeakyRelu::new(0.1).name("other").trainable(false)),
-        Box::new(rnn!(Lstm::new(5)).recurrent_activation(Activation::Linear).unit_forget_bias(false)),
-        Box::new(Lstm::new(5).use_bias(false)),
-        Box::new(Masking::new(-1.0).name("other").trainable(false)),
-        Box::new(MaxPool1d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
-        Box::new(MaxPool2d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
-        Box::new(Maximum::new().name("other").trainable(false)),
-        Box::new(Minimum::new().name("other").trainable(false)),
-        Box::new(
-            MultiHeadAttention::new(3, 5)
-                .value_dim(2)
-                .output_dim(7)
-                .dropout(0.1)
-                .kernel_initializer(Initializer::HeUniform)
-                .kernel_regularizer(l1)
-                .kernel_constraint(NonNeg)
-                .bias_initializer(Initializer::Ones)
-                .bias_regularizer(l2)
-                .bias_constraint(NonNeg)
-                .name("other")
-                .trainable(false),
-        ),
-        Box::new(MultiHeadAttention::new(2, 5).use_bias(false)),
-        Box::new(Multiply::new().name("other").trainable(false)),
-        Box::new(
-            PRelu::new()
-                .shared_axes([1])
-                .alpha_initializer(Initializer::GlorotNormal)
-                .alpha_regularizer(l1)
-                .alpha_constraint(NonNeg)
-                .name("other")
-                .trainable(false),
-        ),
-        Box::new(Permute::new([1, 2]).name("other").trainable(false)),
-        Box::new(Relu::new().max_value(2.0).negative_slope(0.1).threshold(0.5).name("other").trainable(false)),
-        Box::new(RepeatVector::new(5).name("other").trainable(false)),
-        Box::new(Reshape::new([2, -1]).name("other").trainable(false)),
-        Box::new(
-            SeparableConv2d::new(4, (2, 3))
-                .depth_multiplier(2)
-                .strides(2)
-                .same()
-                .depthwise_initializer(Initializer::HeNormal)
-                .depthwise_regularizer(l1)
-                .depthwise_constraint(NonNeg)
-                .pointwise_initializer(Initializer::Orthogonal { gain: 2.0 })
-                .pointwise_regularizer(l2)
-                .pointwise_constraint(MaxNorm::new(1.0).axes([0, 1, 2]))
-                .bias_initializer(Initializer::Ones)
-                .bias_regularizer(l2)
-                .bias_constraint(NonNeg)
-                .activity_regularizer(l1)
-                .softmax()
-                .name("other")
-                .trainable(false),
-        ),
-        Box::new(SeparableConv2d::new(4, 2).dilation(2).use_bias(false)),
-        Box::new(rnn!(SimpleRnn::new(5))),
-        Box::new(SimpleRnn::new(5).use_bias(false)),
-        Box::new(Softmax::new().axis(1).name("other").trainable(false)),
-        Box::new(SpatialDropout1d::new(0.25).name("other").trainable(false)),
-        Box::new(SpatialDropout2d::new(0.25).name("other").trainable(false)),
-        Box::new(Subtract::new().name("other").trainable(false)),
-        Box::new(ThresholdedRelu::new(0.25).name("other").trainable(false)),
-        Box::new(TimeDistributed::new(affine!(Dense::new(2))).name("steps").trainable(false)),
-        Box::new(UpSampling1d::new(3).name("other").trainable(false)),
-        Box::new(UpSampling2d::new((3, 2)).bilinear().name("other").trainable(false)),
-        Box::new(ZeroPadding1d::new((1, 2)).name("other").trainable(false)),
-        Box::new(ZeroPadding2d::new(((1, 2), (0, 1))).name("other").trainable(false)),
-    ]
-}
-
 /// Fields that have one value only: what Estimand does not have.
-const FIXED: [&str; 9] = [
+const FIXED: [&str; 12] = [
+    "query_shape",
+    "key_shape",
+    "value_shape",
     "dtype",
     "data_format",
     "return_state",

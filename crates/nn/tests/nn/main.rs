@@ -1,5 +1,6 @@
 //! The tests of layers, merges, losses and metrics, one file for each topic, in one binary.
 
+mod all_options;
 mod column_cases;
 mod column_errors;
 mod column_oracle;
@@ -9,6 +10,7 @@ mod contract;
 mod errors;
 mod fixture;
 mod json;
+mod keras_configs;
 mod keras_layers;
 mod layers;
 mod losses;

@@ -197,6 +197,8 @@ impl Layer for Bidirectional {
 
     fn build(&self, build: &mut Build<'_>) {
         let name = self.layer.config().name.as_deref().unwrap_or(self.layer.kind());
+        // Keras 3 writes the name with the direction.
+        let name = name.strip_prefix("forward_").unwrap_or(name);
         let x = build.input().clone();
         for direction in DIRECTIONS {
             build.child(direction, &format!("{direction}_{name}"), &*self.layer, &x);

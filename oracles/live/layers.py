@@ -1,0 +1,53 @@
+"""Keras reads the layers that we write: it builds them, and with our weights they compute what they compute here.
+
+    layers.py PROGRAM FOLDER        (PROGRAM: layer_exchange; FOLDER: an empty folder to exchange files in)
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+subprocess.run([program, folder], check=True)
+cases = json.loads((folder / "layers.json").read_text())
+MERGES = ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate", "Dot")
+
+
+def array(plain, dtype=np.float32):
+    return np.array(plain["values"], dtype).reshape(plain["sizes"])
+
+
+def same(ours, theirs):
+    """Whether Keras writes all of what we have written; numbers as f32, and False may be left out."""
+    if isinstance(ours, dict):
+        return isinstance(theirs, dict) and all(same(value, theirs.get(key)) for key, value in ours.items())
+    if isinstance(ours, list):
+        return isinstance(theirs, list) and len(ours) == len(theirs) and all(map(same, ours, theirs))
+    if isinstance(ours, float):
+        return isinstance(theirs, (int, float)) and np.float32(ours) == np.float32(theirs)
+    return ours == theirs or (ours is False and theirs is None)
+
+
+classes = set()
+for case in cases:
+    document = case["layer"]
+    layer = tf.keras.layers.deserialize(document)
+    # A layer that is built writes some fields in another form.
+    config = json.loads(json.dumps(tf.keras.layers.serialize(layer)))["config"]
+    inputs = [tf.constant(array(x, np.int64 if case["is_of_ids"] else np.float32)) for x in case["inputs"]]
+    # Our attention uses one tensor for query, value and key; a merge takes a list.
+    name = document["class_name"]
+    given = [inputs] if name in MERGES else inputs * 2 if name == "MultiHeadAttention" else inputs
+    layer(*given)
+    layer.set_weights([array(w) for w in case["weights"]])
+    result, expected = layer(*given, training=False).numpy(), array(case["result"])
+    assert result.shape == expected.shape, (document, result.shape, expected.shape)
+    worst = np.abs(result - expected).max(initial=0)
+    assert worst < 1e-5, (document, worst)
+    assert same(document["config"], config), (document["config"], config)
+    classes.add(name)
+print(f"  Keras reads {len(cases)} layers of ours, of {len(classes)} classes, and computes the same")
