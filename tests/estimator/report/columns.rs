@@ -158,7 +158,7 @@ fn small_and_bad_datasets() -> Result<()> {
     assert_eq!((examined.n_columns, examined.not_examined.len()), (0, 1));
 
     for (error, text) in [
-        (ColumnCheck::new().max_rows(0).run(&few).unwrap_err(), "0 rows"),
+        (ColumnCheck::new().max_rows(0).run(&few).unwrap_err(), "max_rows is 0"),
         (ColumnCheck::new().run(&few.take(0)).unwrap_err(), "has no rows"),
     ] {
         assert!(error.to_string().contains(text), "{error}");

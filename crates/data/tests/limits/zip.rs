@@ -89,7 +89,7 @@ fn sizes_are_counted_before_anything_is_unpacked() {
     // Two of the three would still be within the limit.
     let limits = Limits { unpacked_bytes: 10 << 20, ..Limits::default() };
     let error = turn.within(1 << 20, || npz::from_bytes_within(&bytes, &limits).unwrap_err());
-    says(&error, &["3 arrays of 12583", "the limit is 10485760", "`unpacked_bytes`", "Limits {"]);
+    says(&error, &["3 arrays unpack to 12583", "the limit is 10485760", "`unpacked_bytes`", "Limits {"]);
 
     let limits = Limits { free_bytes: 1 << 20, ratio: 100, ..Limits::default() };
     let error = turn.within(1 << 20, || npz::from_bytes_within(&bytes, &limits).unwrap_err());
