@@ -61,6 +61,7 @@ impl Formula for Adadelta {
         formula::scalars([rate, setting(self.rho), setting(1.0 - rounded(self.rho)), setting(self.epsilon)])
     }
 
+    #[inline]
     fn update<N: Number>(&self, [rate, rho, rest, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
         reader.read(Step { rate, rho, rest, epsilon })
     }

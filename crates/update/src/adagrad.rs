@@ -60,6 +60,7 @@ impl Formula for Adagrad {
         formula::scalars([rate, rate.number(self.epsilon)])
     }
 
+    #[inline]
     fn update<N: Number>(&self, [rate, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
         reader.read(Step { rate, epsilon })
     }

@@ -105,11 +105,13 @@ impl Formula for Adam {
         formula::scalars([corrected, beta_1, rest_1, beta_2, rest_2, epsilon, decay])
     }
 
+    #[inline]
     fn update<N: Number>(&self, h: [N; 8], reader: impl Reader<N>) {
         let step = Step::new(h);
         if self.amsgrad { reader.read(Largest(step)) } else { reader.read(step) }
     }
 
+    #[inline]
     fn decay<N: Number>(&self, h: [N; 8], reader: impl Reader<N>) {
         let step = Step::new(h);
         if self.amsgrad { reader.read(ZeroGradient(Largest(step))) } else { reader.read(ZeroGradient(step)) }
@@ -128,6 +130,7 @@ struct Step<N> {
 }
 
 impl<N: Number> Step<N> {
+    #[inline(always)]
     fn new([rate, beta_1, rest_1, beta_2, rest_2, epsilon, weight_decay, _]: [N; 8]) -> Step<N> {
         Step { rate, beta_1, rest_1, beta_2, rest_2, epsilon, weight_decay }
     }

@@ -72,6 +72,7 @@ impl Formula for Adamax {
         formula::scalars([corrected, number(beta_1), rest_1, number(self.beta_2), number(self.epsilon)])
     }
 
+    #[inline]
     fn update<N: Number>(&self, [rate, beta_1, rest_1, beta_2, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
         reader.read(Step { rate, beta_1, rest_1, beta_2, epsilon })
     }

@@ -247,6 +247,7 @@ struct Slices<'a, 'b> {
 }
 
 impl Reader<f32> for Slices<'_, '_> {
+    #[inline]
     fn read<E: Element<f32, S>, const S: usize>(self, element: E) {
         width::apply(element, self.w, self.g, self.slots)
     }

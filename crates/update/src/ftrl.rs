@@ -111,6 +111,7 @@ impl Formula for Ftrl {
         formula::scalars([rate, number(self.l1), two * l2, twice_shrinkage, number(-self.learning_rate_power)])
     }
 
+    #[inline]
     fn update<N: Number>(&self, [rate, l1, twice_l2, twice_shrinkage, power, ..]: [N; 8], reader: impl Reader<N>) {
         // TF: the usual power has its own branch; powf is slower and rounds differently. (fixture
         // case ftrl_power)

@@ -134,11 +134,13 @@ impl Formula for Nadam {
         ]
     }
 
+    #[inline]
     fn update<N: Number>(&self, h: [N; 8], reader: impl Reader<N>) {
         let [of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon] = h;
         reader.read(Step { of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon })
     }
 
+    #[inline]
     fn decay<N: Number>(&self, [_, _, _, beta_1, _, beta_2, _, _]: [N; 8], reader: impl Reader<N>) {
         reader.read(Scale([beta_1, beta_2]))
     }

@@ -108,6 +108,7 @@ impl Formula for RmsProp {
         formula::scalars([rate, rho, rest, setting(self.momentum), setting(self.epsilon)])
     }
 
+    #[inline]
     fn update<N: Number>(&self, [rate, rho, rest, momentum, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
         let step = Step { rate, rho, rest, momentum, epsilon };
         match (self.has_momentum(), self.centered) {
@@ -118,6 +119,7 @@ impl Formula for RmsProp {
         }
     }
 
+    #[inline]
     fn decay<N: Number>(&self, [_, rho, ..]: [N; 8], reader: impl Reader<N>) {
         match (self.sparse(), self.centered) {
             (SparseRule::TouchedRows, _) => {}

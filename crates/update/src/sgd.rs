@@ -61,6 +61,7 @@ impl Formula for Sgd {
         formula::scalars([rate, rate.number(self.momentum)])
     }
 
+    #[inline]
     fn update<N: Number>(&self, [rate, momentum, ..]: [N; 8], reader: impl Reader<N>) {
         if self.has_momentum() {
             reader.read(Momentum { rate, momentum, nesterov: self.nesterov })
