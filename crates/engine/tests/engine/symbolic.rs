@@ -142,9 +142,20 @@ impl Gradients {
     }
 }
 
-/// Trains both tables. Returns the largest distance of weights and slots after any step.
+/// Trains both tables with one optimizer.
 fn train(
     optimizer: &Optimizer,
+    rule: &dyn UpdateRule,
+    gradient: Gradients,
+    constraint: Option<Arc<dyn Constraint>>,
+) -> Result<f32> {
+    train_both([optimizer, optimizer], rule, gradient, constraint)
+}
+
+/// Trains the first table with the kernels of one optimizer, the second with the nodes of another.
+/// Returns the largest distance of weights and slots after any step.
+fn train_both(
+    [optimizer, symbolic]: [&Optimizer; 2],
     rule: &dyn UpdateRule,
     gradient: Gradients,
     constraint: Option<Arc<dyn Constraint>>,
@@ -171,7 +182,7 @@ fn train(
     };
     let nodes = variable(&Slot { name: "weights", initial: 0.0 }, &[ROWS, COLUMNS]);
     let slots: Vec<Tensor> = rule.slots().iter().map(|slot| variable(slot, &[ROWS, COLUMNS])).collect();
-    let update = optimizer.symbolic()?;
+    let update = symbolic.symbolic()?;
     let carried = update.carried().map(|slot| variable(&slot, &[]));
     let scalars = update.scalars(&step, carried.as_ref())?;
     let found = gradients(&gradient.loss(&nodes, &fed), &[&nodes]);
@@ -252,6 +263,22 @@ fn schedules_are_read_as_nodes() -> Result<()> {
             let found = train(&optimizer(schedule.clone()), &*rule, Gradients::Dense, None)?;
             assert_near(found, &format!("{rule:?} with {schedule:?}"));
         }
+    }
+    Ok(())
+}
+
+/// The comparison fails if the rate differs, or if rows do not decay.
+#[test]
+fn other_updates_are_seen() -> Result<()> {
+    for Rule { rule, optimizer } in rules() {
+        let both = [&optimizer(0.05.into()), &optimizer(0.06.into())];
+        for gradient in [Gradients::Dense, Gradients::Rows] {
+            let found = train_both(both, &*rule, gradient, None)?;
+            assert!(found > 1e-6, "{rule:?}: {found:e} with another rate");
+        }
+        let both = [&optimizer(0.05.into()), &optimizer(0.05.into()).lazy()];
+        let found = train_both(both, &*rule, Gradients::Rows, None)?;
+        assert_eq!(found > 1e-5, rule.sparse() == SparseRule::DecayWholeTable, "{rule:?}: {found:e} without decay");
     }
     Ok(())
 }
