@@ -29,28 +29,40 @@ pub trait Number:
     type Condition: Copy;
 
     /// A constant of this number's type, rounded to it.
+    #[must_use]
     fn number(self, value: f64) -> Self;
     /// The nearest `f32`, in this number's type.
+    #[must_use]
     fn rounded(self) -> Self;
     /// Square root.
+    #[must_use]
     fn sqrt(self) -> Self;
     /// The number without its sign.
+    #[must_use]
     fn abs(self) -> Self;
     /// The largest whole number that is not above this one.
+    #[must_use]
     fn floor(self) -> Self;
     /// The smallest whole number that is not below this one.
+    #[must_use]
     fn ceil(self) -> Self;
     /// Natural logarithm.
+    #[must_use]
     fn ln(self) -> Self;
     /// Cosine.
+    #[must_use]
     fn cos(self) -> Self;
     /// The larger number.
+    #[must_use]
     fn max(self, other: Self) -> Self;
     /// The smaller number.
+    #[must_use]
     fn min(self, other: Self) -> Self;
     /// `self^exponent`
+    #[must_use]
     fn powf(self, exponent: Self) -> Self;
     /// The magnitude of this number with the sign of another.
+    #[must_use]
     fn copysign(self, sign: Self) -> Self;
     /// `self > other`
     fn above(self, other: Self) -> Self::Condition;
