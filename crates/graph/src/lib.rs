@@ -51,6 +51,7 @@ pub mod sizes;
 pub mod slots;
 #[doc(hidden)]
 pub mod sources;
+mod symbolic;
 mod symbols;
 mod table;
 mod tensor;
@@ -71,6 +72,7 @@ pub use ops::{Axes, Encoding, Mirror, Parsed, RecurrentInputs, RecurrentOutputs,
 pub use optimizer::{Apply, Clip, Minimize, Optimizer, OptimizerId};
 pub use program::{FusedKernel, Kernel, Program, Step};
 pub use ragged::{CrossKey, RaggedTensor};
+pub use symbolic::{SymbolicScalars, SymbolicUpdate, Updated, symbolic_projection};
 pub use symbols::{SymbolDef, Symbols};
 pub use table::LookupTable;
 pub use tensor::{IntoTensor, Tensor};

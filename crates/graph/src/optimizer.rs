@@ -16,6 +16,7 @@ use crate::Initializer;
 use crate::gradient::{Gradient, gradients};
 use crate::graph::Graph;
 use crate::op::{Assign, AxisSet, Group, Reduction};
+use crate::symbolic::SymbolicUpdate;
 use crate::tensor::Tensor;
 use crate::variables::{Role, VarId, VarSpec};
 
@@ -83,6 +84,12 @@ impl OptimizerConfig {
     /// Whether rows without a gradient change too.
     pub fn decays_all_rows(&self) -> bool {
         self.rule.sparse() == SparseRule::DecayWholeTable && !self.lazy
+    }
+
+    /// Returns the update as nodes. A rule that is written for slices alone is an error that names
+    /// it.
+    pub fn symbolic(&self) -> Result<SymbolicUpdate<'_>> {
+        SymbolicUpdate::new(&*self.rule, &self.rate, self.lazy)
     }
 }
 
@@ -209,6 +216,12 @@ impl Optimizer {
     pub fn lazy(mut self) -> Optimizer {
         self.lazy = true;
         self
+    }
+
+    /// Returns the update as nodes, for programs that cannot run the rule's kernels. A rule that is
+    /// written for slices alone is an error that names it.
+    pub fn symbolic(&self) -> Result<SymbolicUpdate<'_>> {
+        SymbolicUpdate::new(&*self.rule, &self.rate, self.lazy)
     }
 
     /// Returns the train op, which changes the variables that the loss depends on. Fetch it to run

@@ -1,8 +1,9 @@
 //! Adadelta: RMSprop with a rate that is the root mean square of the previous changes.
 
 use crate::bounds::rounded;
-use crate::width::{self, Element};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+use crate::formula::{self, Element, Formula, Reader};
+use crate::number::Number;
+use crate::{Slot, SparseRule, bounds};
 
 /// `change = sqrt(accum_var + epsilon) / sqrt(accum_grad + epsilon) * g; w -= rate * change`, where
 /// `accum_grad` and `accum_var` are decaying means of the squares of gradient and change.
@@ -33,7 +34,7 @@ impl Adadelta {
     }
 }
 
-impl UpdateRule for Adadelta {
+impl Formula for Adadelta {
     fn name(&self) -> &'static str {
         "Adadelta"
     }
@@ -51,31 +52,32 @@ impl UpdateRule for Adadelta {
         bounds::positive("epsilon", self.epsilon)
     }
 
-    fn hyper(&self, _step: u64, learning_rate: f64) -> Hyper {
-        Hyper::round([learning_rate, self.rho, 1.0 - rounded(self.rho), self.epsilon])
-    }
-
     fn sparse(&self) -> SparseRule {
         SparseRule::TouchedRows
     }
 
-    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        let [rate, rho, rest, epsilon, ..] = h.0;
-        width::apply(Step { rate, rho, rest, epsilon }, w, g, slots)
+    fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
+        let setting = |value: f64| rate.number(value);
+        formula::scalars([rate, setting(self.rho), setting(1.0 - rounded(self.rho)), setting(self.epsilon)])
+    }
+
+    #[inline]
+    fn update<N: Number>(&self, [rate, rho, rest, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
+        reader.read(Step { rate, rho, rest, epsilon })
     }
 }
 
 #[derive(Clone, Copy)]
-struct Step {
-    rate: f32,
-    rho: f32,
-    rest: f32,
-    epsilon: f32,
+struct Step<N> {
+    rate: N,
+    rho: N,
+    rest: N,
+    epsilon: N,
 }
 
-impl Element<2> for Step {
+impl<N: Number> Element<N, 2> for Step<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [gradients, changes]: [f32; 2]) -> (f32, [f32; 2]) {
+    fn step(self, w: N, g: N, [gradients, changes]: [N; 2]) -> (N, [N; 2]) {
         let gradients = self.rho * gradients + self.rest * (g * g);
         let change = (changes + self.epsilon).sqrt() / (gradients + self.epsilon).sqrt() * g;
         let changes = self.rho * changes + self.rest * (change * change);

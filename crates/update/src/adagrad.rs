@@ -1,7 +1,8 @@
 //! Adagrad: the learning rate of each weight falls with the sum of its squared gradients.
 
-use crate::width::{self, Element};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+use crate::formula::{self, Element, Formula, Reader};
+use crate::number::Number;
+use crate::{Slot, SparseRule, bounds};
 
 /// `accumulator += g^2; w -= rate * g / (sqrt(accumulator) + epsilon)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +32,7 @@ impl Adagrad {
     }
 }
 
-impl UpdateRule for Adagrad {
+impl Formula for Adagrad {
     fn name(&self) -> &'static str {
         "Adagrad"
     }
@@ -51,29 +52,29 @@ impl UpdateRule for Adagrad {
         bounds::positive("initial_accumulator + epsilon", self.initial_accumulator + self.epsilon)
     }
 
-    fn hyper(&self, _step: u64, learning_rate: f64) -> Hyper {
-        Hyper::round([learning_rate, self.epsilon])
-    }
-
     fn sparse(&self) -> SparseRule {
         SparseRule::TouchedRows
     }
 
-    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        let [rate, epsilon, ..] = h.0;
-        width::apply(Step { rate, epsilon }, w, g, slots)
+    fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
+        formula::scalars([rate, rate.number(self.epsilon)])
+    }
+
+    #[inline]
+    fn update<N: Number>(&self, [rate, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
+        reader.read(Step { rate, epsilon })
     }
 }
 
 #[derive(Clone, Copy)]
-struct Step {
-    rate: f32,
-    epsilon: f32,
+struct Step<N> {
+    rate: N,
+    epsilon: N,
 }
 
-impl Element<1> for Step {
+impl<N: Number> Element<N, 1> for Step<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [accumulator]: [f32; 1]) -> (f32, [f32; 1]) {
+    fn step(self, w: N, g: N, [accumulator]: [N; 1]) -> (N, [N; 1]) {
         let accumulator = accumulator + g * g;
         (w - g * self.rate / (accumulator.sqrt() + self.epsilon), [accumulator])
     }

@@ -1,8 +1,9 @@
 //! Adam and its variants: AMSGrad, and AdamW with decoupled weight decay.
 
 use crate::bounds::rounded;
-use crate::width::{self, Element, ZeroGradient};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
+use crate::number::Number;
+use crate::{Slot, SparseRule, bounds};
 
 /// `m` and `v` are decaying means of the gradient and of its square;
 /// `w -= rate' * m / (sqrt(v) + epsilon)`, where `rate'` corrects the bias of both, which start at
@@ -61,7 +62,7 @@ impl Adam {
     }
 }
 
-impl UpdateRule for Adam {
+impl Formula for Adam {
     fn name(&self) -> &'static str {
         if self.weight_decay.is_some() { "AdamW" } else { "Adam" }
     }
@@ -84,70 +85,71 @@ impl UpdateRule for Adam {
         bounds::at_least_zero("weight_decay", self.weight_decay.unwrap_or(0.0))
     }
 
-    fn hyper(&self, step: u64, learning_rate: f64) -> Hyper {
-        let t = step as f64 + 1.0;
-        let (rate, beta_1, beta_2) = (rounded(learning_rate), rounded(self.beta_1), rounded(self.beta_2));
-        let corrected = rate * (1.0 - beta_2.powf(t)).sqrt() / (1.0 - beta_1.powf(t));
-        let Some(decay) = self.weight_decay else {
-            return Hyper::round([corrected, beta_1, 1.0 - beta_1, beta_2, 1.0 - beta_2, self.epsilon]);
-        };
-        // TF: AdamW belongs to Keras's newer optimizers, which subtract in f64 and then round:
-        // 1 - 0.999 differs by 5e-5. (fixture cases adamw*)
-        let complements = (1.0 - self.beta_1, 1.0 - self.beta_2);
-        Hyper::round([corrected, beta_1, complements.0, beta_2, complements.1, self.epsilon, rate * decay])
-    }
-
     fn sparse(&self) -> SparseRule {
         SparseRule::DecayWholeTable
     }
 
-    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        let step = Step::new(h);
-        if self.amsgrad { width::apply(Largest(step), w, g, slots) } else { width::apply(step, w, g, slots) }
+    fn hyper<N: Number>(&self, step: N, rate: N, _carried: N) -> [N; 8] {
+        let number = |value: f64| step.number(value);
+        let (t, rate) = (step + number(1.0), rate.rounded());
+        let (beta_1, beta_2) = (rounded(self.beta_1), rounded(self.beta_2));
+        let bias = |beta: f64| number(1.0) - number(beta).powf(t);
+        let corrected = rate * bias(beta_2).sqrt() / bias(beta_1);
+        let (rest_1, rest_2, decay) = match self.weight_decay {
+            None => (1.0 - beta_1, 1.0 - beta_2, number(0.0)),
+            // TF: AdamW belongs to Keras's newer optimizers, which subtract in f64 and then round:
+            // 1 - 0.999 differs by 5e-5. (fixture cases adamw*)
+            Some(decay) => (1.0 - self.beta_1, 1.0 - self.beta_2, rate * number(decay)),
+        };
+        let [beta_1, rest_1, beta_2, rest_2, epsilon] = [beta_1, rest_1, beta_2, rest_2, self.epsilon].map(number);
+        formula::scalars([corrected, beta_1, rest_1, beta_2, rest_2, epsilon, decay])
     }
 
-    fn decay(&self, h: &Hyper, w: &mut [f32], slots: &mut [&mut [f32]]) {
+    #[inline]
+    fn update<N: Number>(&self, h: [N; 8], reader: impl Reader<N>) {
         let step = Step::new(h);
-        if self.amsgrad {
-            width::apply(ZeroGradient(Largest(step)), w, &[], slots)
-        } else {
-            width::apply(ZeroGradient(step), w, &[], slots)
-        }
+        if self.amsgrad { reader.read(Largest(step)) } else { reader.read(step) }
+    }
+
+    #[inline]
+    fn decay<N: Number>(&self, h: [N; 8], reader: impl Reader<N>) {
+        let step = Step::new(h);
+        if self.amsgrad { reader.read(ZeroGradient(Largest(step))) } else { reader.read(ZeroGradient(step)) }
     }
 }
 
 #[derive(Clone, Copy)]
-struct Step {
-    rate: f32,
-    beta_1: f32,
-    rest_1: f32,
-    beta_2: f32,
-    rest_2: f32,
-    epsilon: f32,
-    weight_decay: f32,
+struct Step<N> {
+    rate: N,
+    beta_1: N,
+    rest_1: N,
+    beta_2: N,
+    rest_2: N,
+    epsilon: N,
+    weight_decay: N,
 }
 
-impl Step {
-    fn new(h: &Hyper) -> Step {
-        let [rate, beta_1, rest_1, beta_2, rest_2, epsilon, weight_decay, _] = h.0;
+impl<N: Number> Step<N> {
+    #[inline(always)]
+    fn new([rate, beta_1, rest_1, beta_2, rest_2, epsilon, weight_decay, _]: [N; 8]) -> Step<N> {
         Step { rate, beta_1, rest_1, beta_2, rest_2, epsilon, weight_decay }
     }
 
     #[inline(always)]
-    fn moments(self, g: f32, m: f32, v: f32) -> (f32, f32) {
+    fn moments(self, g: N, m: N, v: N) -> (N, N) {
         (self.beta_1 * m + self.rest_1 * g, self.beta_2 * v + self.rest_2 * (g * g))
     }
 
     #[inline(always)]
-    fn weight(self, w: f32, m: f32, v: f32) -> f32 {
+    fn weight(self, w: N, m: N, v: N) -> N {
         let w = w - self.weight_decay * w;
         w - self.rate * m / (v.sqrt() + self.epsilon)
     }
 }
 
-impl Element<2> for Step {
+impl<N: Number> Element<N, 2> for Step<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [m, v]: [f32; 2]) -> (f32, [f32; 2]) {
+    fn step(self, w: N, g: N, [m, v]: [N; 2]) -> (N, [N; 2]) {
         let (m, v) = self.moments(g, m, v);
         (self.weight(w, m, v), [m, v])
     }
@@ -155,11 +157,11 @@ impl Element<2> for Step {
 
 /// AMSGrad.
 #[derive(Clone, Copy)]
-struct Largest(Step);
+struct Largest<N>(Step<N>);
 
-impl Element<3> for Largest {
+impl<N: Number> Element<N, 3> for Largest<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [m, v, vhat]: [f32; 3]) -> (f32, [f32; 3]) {
+    fn step(self, w: N, g: N, [m, v, vhat]: [N; 3]) -> (N, [N; 3]) {
         let (m, v) = self.0.moments(g, m, v);
         let vhat = vhat.max(v);
         (self.0.weight(w, m, vhat), [m, v, vhat])

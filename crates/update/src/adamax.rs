@@ -1,8 +1,9 @@
 //! Adamax: Adam with a decaying maximum in place of the mean square.
 
 use crate::bounds::rounded;
-use crate::width::{self, Element};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+use crate::formula::{self, Element, Formula, Reader};
+use crate::number::Number;
+use crate::{Slot, SparseRule, bounds};
 
 /// `m` is the decaying mean of the gradient, `v = max(beta_2 * v, |g|)`;
 /// `w -= rate' * m / (v + epsilon)`, where `rate'` corrects `m` for having started at zero.
@@ -40,7 +41,7 @@ impl Adamax {
     }
 }
 
-impl UpdateRule for Adamax {
+impl Formula for Adamax {
     fn name(&self) -> &'static str {
         "Adamax"
     }
@@ -59,34 +60,36 @@ impl UpdateRule for Adamax {
         bounds::positive("epsilon", self.epsilon)
     }
 
-    fn hyper(&self, step: u64, learning_rate: f64) -> Hyper {
-        let beta_1 = rounded(self.beta_1);
-        let corrected = rounded(learning_rate) / (1.0 - beta_1.powf(step as f64 + 1.0));
-        Hyper::round([corrected, beta_1, 1.0 - beta_1, self.beta_2, self.epsilon])
-    }
-
     fn sparse(&self) -> SparseRule {
         SparseRule::TouchedRows
     }
 
-    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        let [rate, beta_1, rest_1, beta_2, epsilon, ..] = h.0;
-        width::apply(Step { rate, beta_1, rest_1, beta_2, epsilon }, w, g, slots)
+    fn hyper<N: Number>(&self, step: N, rate: N, _carried: N) -> [N; 8] {
+        let number = |value: f64| step.number(value);
+        let (beta_1, one) = (rounded(self.beta_1), number(1.0));
+        let corrected = rate.rounded() / (one - number(beta_1).powf(step + one));
+        let rest_1 = number(1.0 - beta_1);
+        formula::scalars([corrected, number(beta_1), rest_1, number(self.beta_2), number(self.epsilon)])
+    }
+
+    #[inline]
+    fn update<N: Number>(&self, [rate, beta_1, rest_1, beta_2, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
+        reader.read(Step { rate, beta_1, rest_1, beta_2, epsilon })
     }
 }
 
 #[derive(Clone, Copy)]
-struct Step {
-    rate: f32,
-    beta_1: f32,
-    rest_1: f32,
-    beta_2: f32,
-    epsilon: f32,
+struct Step<N> {
+    rate: N,
+    beta_1: N,
+    rest_1: N,
+    beta_2: N,
+    epsilon: N,
 }
 
-impl Element<2> for Step {
+impl<N: Number> Element<N, 2> for Step<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [m, v]: [f32; 2]) -> (f32, [f32; 2]) {
+    fn step(self, w: N, g: N, [m, v]: [N; 2]) -> (N, [N; 2]) {
         let m = self.beta_1 * m + self.rest_1 * g;
         let v = (self.beta_2 * v).max(g.abs());
         (w - self.rate * (m / (v + self.epsilon)), [m, v])

@@ -2,8 +2,9 @@
 //! exactly zero.
 
 use crate::bounds::rounded;
-use crate::width::{self, Element};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+use crate::formula::{self, Element, Formula, Reader};
+use crate::number::Number;
+use crate::{Slot, SparseRule, bounds};
 
 /// With `p(n) = n^-power`, a square root by default, each step changes the slots by
 /// `z += g + 2 * l2_shrinkage * w - (p(n + g^2) - p(n)) / rate * w; n += g^2`. The weight is then a
@@ -69,7 +70,7 @@ impl Ftrl {
     }
 }
 
-impl UpdateRule for Ftrl {
+impl Formula for Ftrl {
     fn name(&self) -> &'static str {
         "Ftrl"
     }
@@ -98,50 +99,52 @@ impl UpdateRule for Ftrl {
         bounds::at_least_zero("beta", self.beta)
     }
 
-    fn hyper(&self, _step: u64, learning_rate: f64) -> Hyper {
-        let rate = rounded(learning_rate);
-        let l2 = rounded(self.l2) + rounded(self.beta) / (2.0 * rate);
-        Hyper::round([rate, self.l1, 2.0 * l2, 2.0 * rounded(self.l2_shrinkage), -self.learning_rate_power])
-    }
-
     fn sparse(&self) -> SparseRule {
         SparseRule::TouchedRows
     }
 
-    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        let [rate, l1, twice_l2, twice_shrinkage, power, ..] = h.0;
-        if rate == 0.0 {
-            return;
-        }
+    fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
+        let number = |value: f64| rate.number(value);
+        let (rate, two) = (rate.rounded(), number(2.0));
+        let l2 = number(rounded(self.l2)) + number(rounded(self.beta)) / (two * rate);
+        let twice_shrinkage = number(2.0 * rounded(self.l2_shrinkage));
+        formula::scalars([rate, number(self.l1), two * l2, twice_shrinkage, number(-self.learning_rate_power)])
+    }
+
+    #[inline]
+    fn update<N: Number>(&self, [rate, l1, twice_l2, twice_shrinkage, power, ..]: [N; 8], reader: impl Reader<N>) {
         // TF: the usual power has its own branch; powf is slower and rounds differently. (fixture
         // case ftrl_power)
-        if power == 0.5 {
-            width::apply(Step { rate, l1, twice_l2, twice_shrinkage, power: f32::sqrt }, w, g, slots)
+        if self.learning_rate_power as f32 == -0.5 {
+            reader.read(Step { rate, l1, twice_l2, twice_shrinkage, power: N::sqrt })
         } else {
-            let power = move |n: f32| n.powf(power);
-            width::apply(Step { rate, l1, twice_l2, twice_shrinkage, power }, w, g, slots)
+            reader.read(Step { rate, l1, twice_l2, twice_shrinkage, power: move |n: N| n.powf(power) })
         }
     }
 }
 
 #[derive(Clone, Copy)]
-struct Step<P> {
-    rate: f32,
-    l1: f32,
-    twice_l2: f32,
-    twice_shrinkage: f32,
+struct Step<N, P> {
+    rate: N,
+    l1: N,
+    twice_l2: N,
+    twice_shrinkage: N,
     power: P,
 }
 
-impl<P: Fn(f32) -> f32 + Copy> Element<2> for Step<P> {
+impl<N: Number, P: Fn(N) -> N + Copy> Element<N, 2> for Step<N, P> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [n, z]: [f32; 2]) -> (f32, [f32; 2]) {
+    fn step(self, w: N, g: N, [n, z]: [N; 2]) -> (N, [N; 2]) {
         let grown = n + g * g;
         let power = (self.power)(grown);
         let sigma = (power - (self.power)(n)) / self.rate;
-        let z = z + (g + self.twice_shrinkage * w) - sigma * w;
+        let pulled = z + (g + self.twice_shrinkage * w) - sigma * w;
         let quadratic = power / self.rate + self.twice_l2;
-        let w = if z.abs() > self.l1 { (self.l1.copysign(z) - z) / quadratic } else { 0.0 };
-        (w, [grown, z])
+        let leader = (self.l1.copysign(pulled) - pulled) / quadratic;
+        let zero = w.number(0.0);
+        let leader = N::select(pulled.abs().above(self.l1), leader, zero);
+        // At a rate of zero, the numbers above are infinite or NaN.
+        let rests = zero.at_least(self.rate.abs());
+        (N::select(rests, w, leader), [N::select(rests, n, grown), N::select(rests, z, pulled)])
     }
 }

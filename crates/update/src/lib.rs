@@ -16,6 +16,11 @@
 //! 5. [`Constraint::project`] moves the new weights into their allowed range, if the variable has a
 //!    constraint.
 //!
+//! The arithmetic of rules, schedules and constraints is written once, for any [`Number`]
+//! ([`Formula`], [`Schedule::rate_at`], [`Scaling`]). Read with floats it is the code above. Read
+//! with a [`Symbol`] it writes the same operations to a [`Tape`], so a training step can become
+//! nodes of a graph.
+//!
 //! ```
 //! use estimand_update::{Adagrad, UpdateRule};
 //! let rule = Adagrad::default();
@@ -33,8 +38,10 @@ mod adam;
 mod adamax;
 mod bounds;
 mod constraint;
+mod formula;
 mod ftrl;
 mod nadam;
+mod number;
 mod rmsprop;
 mod schedule;
 mod setting;
@@ -45,9 +52,13 @@ pub use adadelta::Adadelta;
 pub use adagrad::Adagrad;
 pub use adam::Adam;
 pub use adamax::Adamax;
-pub use constraint::{ALL_CONSTRAINTS, Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm};
+pub use constraint::{
+    ALL_CONSTRAINTS, Constraint, MaxNorm, Measure, MinMaxNorm, NonNeg, Scaling, SymbolicConstraint, UnitNorm,
+};
+pub use formula::{Element, Formula, Reader, SymbolicRule};
 pub use ftrl::Ftrl;
 pub use nadam::Nadam;
+pub use number::{Number, Operation, Symbol, Tape};
 pub use rmsprop::RmsProp;
 pub use schedule::Schedule;
 pub use setting::Setting;
@@ -56,12 +67,6 @@ pub use sgd::Sgd;
 /// The scalars of one step. Each rule defines the meaning of its positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyper(pub [f32; 8]);
-
-impl Hyper {
-    fn round<const N: usize>(scalars: [f64; N]) -> Hyper {
-        Hyper(std::array::from_fn(|i| scalars.get(i).map_or(0.0, |&x| x as f32)))
-    }
-}
 
 /// A tensor of a variable's shape that the rule keeps between steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,6 +128,12 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
 
     /// Runs one step for elements in rows without a gradient, for [`SparseRule::DecayWholeTable`].
     fn decay(&self, _h: &Hyper, _w: &mut [f32], _slots: &mut [&mut [f32]]) {}
+
+    /// The rule read with symbols. `None` for a rule that is written for slices alone: it trains,
+    /// but it cannot be exported or run on a device. A [`Formula`] has both readings.
+    fn symbolic(&self) -> Option<&dyn SymbolicRule> {
+        None
+    }
 }
 
 /// Every rule with its defaults, for lookup by name and for tests of all rules.

@@ -1,8 +1,9 @@
 //! Nadam: Adam with Nesterov momentum, where a schedule warms up the momentum.
 
 use crate::bounds::rounded;
-use crate::width::{self, Element, Scale};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+use crate::formula::{Element, Formula, Reader, Scale};
+use crate::number::Number;
+use crate::{Slot, SparseRule, bounds};
 
 /// Step t mixes gradient and mean gradient by
 /// `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) / 2)`:
@@ -70,12 +71,15 @@ impl Nadam {
         product
     }
 
-    fn momentum(&self, t: u64) -> f64 {
-        rounded(self.beta_1) * (1.0 - 0.5 * 0.96f64.powf(self.schedule_decay * t as f64))
+    /// `mu(t)`
+    fn momentum<N: Number>(&self, t: N) -> N {
+        let number = |value: f64| t.number(value);
+        let distance = number(0.5) * number(0.96).powf(number(self.schedule_decay) * t);
+        number(rounded(self.beta_1)) * (number(1.0) - distance)
     }
 }
 
-impl UpdateRule for Nadam {
+impl Formula for Nadam {
     fn name(&self) -> &'static str {
         "Nadam"
     }
@@ -97,45 +101,69 @@ impl UpdateRule for Nadam {
         bounds::at_least_zero("schedule_decay", self.schedule_decay)
     }
 
-    fn hyper(&self, step: u64, learning_rate: f64) -> Hyper {
-        let (t, rate, beta_1, beta_2) = (step + 1, rounded(learning_rate), rounded(self.beta_1), rounded(self.beta_2));
-        let (now, next, product) = (self.momentum(t), self.momentum(t + 1), self.momentum_cache(t));
-        let of_gradient = rate * (1.0 - now) / (1.0 - product);
-        let of_mean = rate * next / (1.0 - product * next);
-        let correction = 1.0 - beta_2.powf(t as f64);
-        Hyper::round([of_gradient, of_mean, correction, beta_1, 1.0 - beta_1, beta_2, 1.0 - beta_2, self.epsilon])
-    }
-
     fn sparse(&self) -> SparseRule {
         SparseRule::DecayWholeTable
     }
 
-    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        let [of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon] = h.0;
-        width::apply(Step { of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon }, w, g, slots)
+    fn carried(&self) -> Option<Slot> {
+        Some(Slot::new("momentum_cache", 1.0))
     }
 
-    fn decay(&self, h: &Hyper, w: &mut [f32], slots: &mut [&mut [f32]]) {
-        let [_, _, _, beta_1, _, beta_2, _, _] = h.0;
-        width::apply(Scale([beta_1, beta_2]), w, &[], slots)
+    fn carried_after(&self, steps: u64) -> f64 {
+        self.momentum_cache(steps)
+    }
+
+    fn carry<N: Number>(&self, step: N, product: N) -> N {
+        product * self.momentum(step + step.number(1.0))
+    }
+
+    fn hyper<N: Number>(&self, step: N, rate: N, product: N) -> [N; 8] {
+        let number = |value: f64| step.number(value);
+        let (one, rate) = (number(1.0), rate.rounded());
+        let (beta_1, beta_2, t) = (rounded(self.beta_1), rounded(self.beta_2), step + one);
+        let (now, next) = (self.momentum(t), self.momentum(t + one));
+        [
+            rate * (one - now) / (one - product),
+            rate * next / (one - product * next),
+            one - number(beta_2).powf(t),
+            number(beta_1),
+            number(1.0 - beta_1),
+            number(beta_2),
+            number(1.0 - beta_2),
+            number(self.epsilon),
+        ]
+    }
+
+    #[inline]
+    fn update<N: Number>(&self, h: [N; 8], reader: impl Reader<N>) {
+        let [of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon] = h;
+        reader.read(Step { of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon })
+    }
+
+    #[inline]
+    fn decay<N: Number>(&self, [_, _, _, beta_1, _, beta_2, _, _]: [N; 8], reader: impl Reader<N>) {
+        reader.read(Scale([beta_1, beta_2]))
     }
 }
 
 #[derive(Clone, Copy)]
-struct Step {
-    of_gradient: f32,
-    of_mean: f32,
-    correction: f32,
-    beta_1: f32,
-    rest_1: f32,
-    beta_2: f32,
-    rest_2: f32,
-    epsilon: f32,
+struct Step<N> {
+    /// The factor of the gradient.
+    of_gradient: N,
+    /// The factor of the mean gradient.
+    of_mean: N,
+    /// The bias of the mean square.
+    correction: N,
+    beta_1: N,
+    rest_1: N,
+    beta_2: N,
+    rest_2: N,
+    epsilon: N,
 }
 
-impl Element<2> for Step {
+impl<N: Number> Element<N, 2> for Step<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [m, v]: [f32; 2]) -> (f32, [f32; 2]) {
+    fn step(self, w: N, g: N, [m, v]: [N; 2]) -> (N, [N; 2]) {
         let m = self.beta_1 * m + self.rest_1 * g;
         let v = self.beta_2 * v + self.rest_2 * (g * g);
         let change = self.of_gradient * g + self.of_mean * m;

@@ -2,8 +2,9 @@
 //! optionally with momentum.
 
 use crate::bounds::rounded;
-use crate::width::{self, Element, Scale};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+use crate::formula::{self, Element, Formula, Reader, Scale};
+use crate::number::Number;
+use crate::{Slot, SparseRule, bounds};
 
 /// `rms = rho * rms + (1 - rho) * g^2`. In the centered form, `mg` is the mean gradient, and the
 /// variance `rms - mg^2` replaces `rms`.
@@ -71,7 +72,7 @@ impl RmsProp {
     }
 }
 
-impl UpdateRule for RmsProp {
+impl Formula for RmsProp {
     fn name(&self) -> &'static str {
         if self.v1 { "RMSProp" } else { "RMSprop" }
     }
@@ -97,89 +98,91 @@ impl UpdateRule for RmsProp {
         bounds::positive("epsilon", self.epsilon)
     }
 
-    fn hyper(&self, _step: u64, learning_rate: f64) -> Hyper {
-        Hyper::round([learning_rate, self.rho, 1.0 - rounded(self.rho), self.momentum, self.epsilon])
-    }
-
     fn sparse(&self) -> SparseRule {
         if self.has_momentum() { SparseRule::TouchedRows } else { SparseRule::DecayWholeTable }
     }
 
-    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        let [rate, rho, rest, momentum, epsilon, ..] = h.0;
+    fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
+        let setting = |value: f64| rate.number(value);
+        let (rho, rest) = (setting(self.rho), setting(1.0 - rounded(self.rho)));
+        formula::scalars([rate, rho, rest, setting(self.momentum), setting(self.epsilon)])
+    }
+
+    #[inline]
+    fn update<N: Number>(&self, [rate, rho, rest, momentum, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
         let step = Step { rate, rho, rest, momentum, epsilon };
         match (self.has_momentum(), self.centered) {
-            (false, false) => width::apply(Plain(step), w, g, slots),
-            (false, true) => width::apply(Centered(step), w, g, slots),
-            (true, false) => width::apply(Momentum(step), w, g, slots),
-            (true, true) => width::apply(CenteredMomentum(step), w, g, slots),
+            (false, false) => reader.read(Plain(step)),
+            (false, true) => reader.read(Centered(step)),
+            (true, false) => reader.read(Momentum(step)),
+            (true, true) => reader.read(CenteredMomentum(step)),
         }
     }
 
-    fn decay(&self, h: &Hyper, w: &mut [f32], slots: &mut [&mut [f32]]) {
-        let rho = h.0[1];
+    #[inline]
+    fn decay<N: Number>(&self, [_, rho, ..]: [N; 8], reader: impl Reader<N>) {
         match (self.sparse(), self.centered) {
             (SparseRule::TouchedRows, _) => {}
-            (SparseRule::DecayWholeTable, false) => width::apply(Scale([rho]), w, &[], slots),
-            (SparseRule::DecayWholeTable, true) => width::apply(Scale([rho, rho]), w, &[], slots),
+            (SparseRule::DecayWholeTable, false) => reader.read(Scale([rho])),
+            (SparseRule::DecayWholeTable, true) => reader.read(Scale([rho, rho])),
         }
     }
 }
 
 #[derive(Clone, Copy)]
-struct Step {
-    rate: f32,
-    rho: f32,
-    rest: f32,
-    momentum: f32,
-    epsilon: f32,
+struct Step<N> {
+    rate: N,
+    rho: N,
+    rest: N,
+    momentum: N,
+    epsilon: N,
 }
 
-impl Step {
+impl<N: Number> Step<N> {
     #[inline(always)]
-    fn mean(self, old: f32, new: f32) -> f32 {
+    fn mean(self, old: N, new: N) -> N {
         self.rho * old + self.rest * new
     }
 
     #[inline(always)]
-    fn weight(self, w: f32, g: f32, variance: f32) -> f32 {
+    fn weight(self, w: N, g: N, variance: N) -> N {
         w - self.rate * g / (variance.sqrt() + self.epsilon)
     }
 
     #[inline(always)]
-    fn velocity(self, old: f32, g: f32, variance: f32) -> f32 {
+    fn velocity(self, old: N, g: N, variance: N) -> N {
         self.momentum * old + self.rate * g / (variance + self.epsilon).sqrt()
     }
 }
 
 #[derive(Clone, Copy)]
-struct Plain(Step);
+struct Plain<N>(Step<N>);
 
-impl Element<1> for Plain {
+impl<N: Number> Element<N, 1> for Plain<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [rms]: [f32; 1]) -> (f32, [f32; 1]) {
+    fn step(self, w: N, g: N, [rms]: [N; 1]) -> (N, [N; 1]) {
         let rms = self.0.mean(rms, g * g);
         (self.0.weight(w, g, rms), [rms])
     }
 }
 
 #[derive(Clone, Copy)]
-struct Centered(Step);
+struct Centered<N>(Step<N>);
 
-impl Element<2> for Centered {
+impl<N: Number> Element<N, 2> for Centered<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [rms, mg]: [f32; 2]) -> (f32, [f32; 2]) {
+    fn step(self, w: N, g: N, [rms, mg]: [N; 2]) -> (N, [N; 2]) {
         let (rms, mg) = (self.0.mean(rms, g * g), self.0.mean(mg, g));
         (self.0.weight(w, g, rms - mg * mg), [rms, mg])
     }
 }
 
 #[derive(Clone, Copy)]
-struct Momentum(Step);
+struct Momentum<N>(Step<N>);
 
-impl Element<2> for Momentum {
+impl<N: Number> Element<N, 2> for Momentum<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [rms, velocity]: [f32; 2]) -> (f32, [f32; 2]) {
+    fn step(self, w: N, g: N, [rms, velocity]: [N; 2]) -> (N, [N; 2]) {
         let rms = self.0.mean(rms, g * g);
         let velocity = self.0.velocity(velocity, g, rms);
         (w - velocity, [rms, velocity])
@@ -187,11 +190,11 @@ impl Element<2> for Momentum {
 }
 
 #[derive(Clone, Copy)]
-struct CenteredMomentum(Step);
+struct CenteredMomentum<N>(Step<N>);
 
-impl Element<3> for CenteredMomentum {
+impl<N: Number> Element<N, 3> for CenteredMomentum<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [rms, velocity, mg]: [f32; 3]) -> (f32, [f32; 3]) {
+    fn step(self, w: N, g: N, [rms, velocity, mg]: [N; 3]) -> (N, [N; 3]) {
         let (rms, mg) = (self.0.mean(rms, g * g), self.0.mean(mg, g));
         let velocity = self.0.velocity(velocity, g, rms - mg * mg);
         (w - velocity, [rms, velocity, mg])

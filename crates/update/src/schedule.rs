@@ -1,8 +1,10 @@
 //! Learning-rate schedules: the rate as a function of the step, computed in `f64`.
 //!
-//! The formulas are those of `tf.keras.optimizers.schedules`.
+//! The formulas are those of `tf.keras.optimizers.schedules`. They are written for any [`Number`],
+//! so a schedule can also become nodes of a graph.
 
 use crate::bounds;
+use crate::number::Number;
 
 /// A learning rate that depends on the step. A plain number is a constant schedule.
 ///
@@ -111,31 +113,46 @@ impl Schedule {
 
     /// The learning rate at a step, counted from 0.
     pub fn rate(&self, step: u64) -> f64 {
+        self.rate_at(step as f64)
+    }
+
+    /// The learning rate at a step, counted from 0, read with the step's kind of number. Use double
+    /// precision.
+    pub fn rate_at<N: Number>(&self, step: N) -> N {
+        let number = |value: f64| step.number(value);
         match *self {
-            Schedule::Constant(rate) => rate,
+            Schedule::Constant(rate) => number(rate),
             Schedule::Exponential { initial, decay_steps, decay_rate, staircase } => {
-                initial * decay_rate.powf(time(step, decay_steps, staircase))
+                number(initial) * number(decay_rate).powf(time(step, decay_steps, staircase))
             }
             Schedule::InverseTime { initial, decay_steps, decay_rate, staircase } => {
-                initial / (1.0 + decay_rate * time(step, decay_steps, staircase))
+                number(initial) / (number(1.0) + number(decay_rate) * time(step, decay_steps, staircase))
             }
             Schedule::Polynomial { initial, decay_steps, end, power, cycle } => {
-                let time = fraction(step, decay_steps);
-                let length = if cycle { time.ceil().max(1.0) } else { 1.0 };
-                (initial - end) * (1.0 - (time / length).min(1.0)).powf(power) + end
+                let (time, one) = (fraction(step, decay_steps), number(1.0));
+                let length = if cycle { time.ceil().max(one) } else { one };
+                let left = (one - (time / length).min(one)).powf(number(power));
+                number(initial - end) * left + number(end)
             }
             Schedule::Cosine { initial, decay_steps, alpha } => {
-                initial * wave(fraction(step.min(decay_steps), decay_steps), 1.0, alpha)
+                let place = fraction(step.min(number(decay_steps as f64)), decay_steps);
+                number(initial) * wave(place, number(1.0), alpha)
             }
             Schedule::CosineRestarts { initial, first_decay_steps, t_mul, m_mul, alpha } => {
                 let (restarts, place) = restart(fraction(step, first_decay_steps), t_mul);
-                initial * wave(place, m_mul.powf(restarts), alpha)
+                number(initial) * wave(place, number(m_mul).powf(restarts), alpha)
             }
-            Schedule::Piecewise { ref boundaries, ref values } => values[boundaries.partition_point(|&b| b < step)],
-            Schedule::WarmUp { steps, from, ref then } if step < steps => {
-                from + (then.rate(0) - from) * fraction(step, steps)
+            Schedule::Piecewise { ref boundaries, ref values } => {
+                let later = boundaries.iter().zip(&values[1..]);
+                later.fold(number(values[0]), |rate, (&boundary, &value)| {
+                    N::select(step.above(number(boundary as f64)), number(value), rate)
+                })
             }
-            Schedule::WarmUp { steps, ref then, .. } => then.rate(step - steps),
+            Schedule::WarmUp { steps, from, ref then } => {
+                let (zero, end) = (number(0.0), number(steps as f64));
+                let rise = number(then.rate(0) - from) * fraction(step, steps) + number(from);
+                N::select(step.at_least(end), then.rate_at((step - end).max(zero)), rise)
+            }
         }
     }
 
@@ -198,35 +215,37 @@ impl Schedule {
     }
 }
 
-fn fraction(step: u64, steps: u64) -> f64 {
-    step as f64 / steps as f64
+fn fraction<N: Number>(step: N, steps: u64) -> N {
+    step / step.number(steps as f64)
 }
 
-fn time(step: u64, decay_steps: u64, staircase: bool) -> f64 {
+fn time<N: Number>(step: N, decay_steps: u64, staircase: bool) -> N {
     let time = fraction(step, decay_steps);
     if staircase { time.floor() } else { time }
 }
 
 /// Half a cosine wave from `height` down to zero, scaled so that zero becomes `alpha`.
-fn wave(place: f64, height: f64, alpha: f64) -> f64 {
-    (1.0 - alpha) * 0.5 * height * (1.0 + (std::f64::consts::PI * place).cos()) + alpha
+fn wave<N: Number>(place: N, height: N, alpha: f64) -> N {
+    let number = |value: f64| place.number(value);
+    let cosine = (number(std::f64::consts::PI) * place).cos();
+    number((1.0 - alpha) * 0.5) * height * (number(1.0) + cosine) + number(alpha)
 }
 
 /// The number of waves that have ended at `time`, which is measured in lengths of the first wave,
 /// and the position inside the current wave, from 0 to 1.
-fn restart(time: f64, t_mul: f64) -> (f64, f64) {
+fn restart<N: Number>(time: N, t_mul: f64) -> (N, N) {
+    let number = |value: f64| time.number(value);
     if t_mul == 1.0 {
-        return (time.floor(), time.fract());
+        return (time.floor(), time - time.floor());
     }
-    let start = |waves: f64| (t_mul.powf(waves) - 1.0) / (t_mul - 1.0);
-    let mut waves = (1.0 + time * (t_mul - 1.0)).log(t_mul).floor();
+    let (one, growth) = (number(1.0), number(t_mul - 1.0));
+    let start = |waves: N| (number(t_mul).powf(waves) - one) / growth;
+    let near = ((one + time * growth).ln() / number(t_mul.ln())).floor();
     // The logarithm at a boundary may round to either side of the whole number, so compare exactly.
-    if time >= start(waves + 1.0) {
-        waves += 1.0;
-    } else if time < start(waves) {
-        waves -= 1.0;
-    }
-    (waves, (time - start(waves)) / t_mul.powf(waves))
+    let (before, after) = (near - one, near + one);
+    let waves = N::select(time.at_least(start(near)), near, before);
+    let waves = N::select(time.at_least(start(after)), after, waves);
+    (waves, (time - start(waves)) / number(t_mul).powf(waves))
 }
 
 #[cfg(test)]

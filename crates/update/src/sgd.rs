@@ -1,7 +1,8 @@
 //! Gradient descent, plain or with (Nesterov) momentum.
 
-use crate::width::{self, Element};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+use crate::formula::{self, Element, Formula, Reader};
+use crate::number::Number;
+use crate::{Slot, SparseRule, bounds};
 
 /// `velocity = momentum * velocity - rate * g; w += velocity`. Without momentum, `w -= rate * g`
 /// and there is no slot.
@@ -31,7 +32,7 @@ impl Sgd {
     }
 }
 
-impl UpdateRule for Sgd {
+impl Formula for Sgd {
     fn name(&self) -> &'static str {
         "SGD"
     }
@@ -52,46 +53,46 @@ impl UpdateRule for Sgd {
         bounds::zero_to_one("momentum", self.momentum)
     }
 
-    fn hyper(&self, _step: u64, learning_rate: f64) -> Hyper {
-        Hyper::round([learning_rate, self.momentum])
-    }
-
     fn sparse(&self) -> SparseRule {
         SparseRule::TouchedRows
     }
 
-    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        let [rate, momentum, ..] = h.0;
+    fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
+        formula::scalars([rate, rate.number(self.momentum)])
+    }
+
+    #[inline]
+    fn update<N: Number>(&self, [rate, momentum, ..]: [N; 8], reader: impl Reader<N>) {
         if self.has_momentum() {
-            width::apply(Momentum { rate, momentum, nesterov: self.nesterov }, w, g, slots)
+            reader.read(Momentum { rate, momentum, nesterov: self.nesterov })
         } else {
-            width::apply(Plain { rate }, w, g, slots)
+            reader.read(Plain { rate })
         }
     }
 }
 
 #[derive(Clone, Copy)]
-struct Plain {
-    rate: f32,
+struct Plain<N> {
+    rate: N,
 }
 
-impl Element<0> for Plain {
+impl<N: Number> Element<N, 0> for Plain<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, _: [f32; 0]) -> (f32, [f32; 0]) {
+    fn step(self, w: N, g: N, _: [N; 0]) -> (N, [N; 0]) {
         (w - self.rate * g, [])
     }
 }
 
 #[derive(Clone, Copy)]
-struct Momentum {
-    rate: f32,
-    momentum: f32,
+struct Momentum<N> {
+    rate: N,
+    momentum: N,
     nesterov: bool,
 }
 
-impl Element<1> for Momentum {
+impl<N: Number> Element<N, 1> for Momentum<N> {
     #[inline(always)]
-    fn step(self, w: f32, g: f32, [velocity]: [f32; 1]) -> (f32, [f32; 1]) {
+    fn step(self, w: N, g: N, [velocity]: [N; 1]) -> (N, [N; 1]) {
         let pull = self.rate * g;
         let velocity = self.momentum * velocity - pull;
         let change = if self.nesterov { self.momentum * velocity - pull } else { velocity };

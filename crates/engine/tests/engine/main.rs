@@ -4,5 +4,6 @@ mod check;
 mod cost;
 mod host;
 mod purpose;
+mod symbolic;
 mod text;
 mod unique;

@@ -6,9 +6,11 @@
 
 mod non_neg;
 mod norm;
+mod scaling;
 
 pub use non_neg::NonNeg;
 pub use norm::{MaxNorm, MinMaxNorm, UnitNorm};
+pub use scaling::{Measure, Scaling, SymbolicConstraint};
 
 use crate::Setting;
 
@@ -52,6 +54,13 @@ pub trait Constraint: Send + Sync + std::fmt::Debug {
     /// Changes the weights of a variable, given in row-major order, so that they meet the
     /// condition. The sizes have passed `check`. This runs in every step and must not allocate.
     fn project(&self, dims: &[usize], weights: &mut [f32]);
+
+    /// The constraint read with symbols. `None` for a constraint that is written for slices alone:
+    /// it holds in trainings, but it cannot be exported or run on a device. A [`Scaling`] has both
+    /// readings.
+    fn symbolic(&self) -> Option<&dyn SymbolicConstraint> {
+        None
+    }
 }
 
 /// Every constraint with Keras's defaults.

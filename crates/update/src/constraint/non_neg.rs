@@ -1,13 +1,14 @@
 //! `NonNeg`: no weight below 0.
 
-use super::Constraint;
+use super::{Measure, Scaling};
 use crate::Setting;
+use crate::number::Number;
 
 /// Sets weights below 0 to 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NonNeg;
 
-impl Constraint for NonNeg {
+impl Scaling for NonNeg {
     fn name(&self) -> &'static str {
         "NonNeg"
     }
@@ -16,10 +17,17 @@ impl Constraint for NonNeg {
         Some(Vec::new())
     }
 
-    fn project(&self, _dims: &[usize], weights: &mut [f32]) {
-        for w in weights {
-            // TF: a product, so that NaN stays NaN.
-            *w *= if *w >= 0.0 { 1.0 } else { 0.0 };
-        }
+    fn check(&self, _dims: &[usize]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn measure(&self) -> Measure<'_> {
+        Measure::Weight
+    }
+
+    /// TF: a factor, so that NaN stays NaN.
+    fn factor<N: Number>(&self, weight: N) -> N {
+        let zero = weight.number(0.0);
+        N::select(weight.at_least(zero), weight.number(1.0), zero)
     }
 }

@@ -1,10 +1,11 @@
 //! `MaxNorm`, `UnitNorm` and `MinMaxNorm`: limits on the lengths of a variable's vectors.
 
-use super::Constraint;
+use super::{Measure, Scaling};
+use crate::number::Number;
 use crate::{Setting, bounds};
 
 /// The number that Keras adds to a length before it divides by it.
-const EPSILON: f32 = 1e-7;
+const EPSILON: f64 = 1e-7;
 
 /// The setter of the axes, for a constraint with a field `axes`.
 macro_rules! axes_setter {
@@ -38,7 +39,7 @@ impl MaxNorm {
 
 axes_setter!(MaxNorm);
 
-impl Constraint for MaxNorm {
+impl Scaling for MaxNorm {
     fn name(&self) -> &'static str {
         "MaxNorm"
     }
@@ -52,9 +53,12 @@ impl Constraint for MaxNorm {
         Some(vec![("max_value", Setting::Number(self.max_value)), ("axis", Setting::Integers(self.axes.clone()))])
     }
 
-    fn project(&self, dims: &[usize], weights: &mut [f32]) {
-        let max = self.max_value as f32;
-        rescale(dims, &self.axes, weights, |norm| norm.clamp(0.0, max) / (EPSILON + norm));
+    fn measure(&self) -> Measure<'_> {
+        Measure::Length(&self.axes)
+    }
+
+    fn factor<N: Number>(&self, length: N) -> N {
+        length.min(length.number(self.max_value)) / (length.number(EPSILON) + length)
     }
 }
 
@@ -80,7 +84,7 @@ impl Default for UnitNorm {
 
 axes_setter!(UnitNorm);
 
-impl Constraint for UnitNorm {
+impl Scaling for UnitNorm {
     fn name(&self) -> &'static str {
         "UnitNorm"
     }
@@ -93,8 +97,12 @@ impl Constraint for UnitNorm {
         Some(vec![("axis", Setting::Integers(self.axes.clone()))])
     }
 
-    fn project(&self, dims: &[usize], weights: &mut [f32]) {
-        rescale(dims, &self.axes, weights, |norm| 1.0 / (EPSILON + norm));
+    fn measure(&self) -> Measure<'_> {
+        Measure::Length(&self.axes)
+    }
+
+    fn factor<N: Number>(&self, length: N) -> N {
+        length.number(1.0) / (length.number(EPSILON) + length)
     }
 }
 
@@ -124,7 +132,7 @@ impl MinMaxNorm {
 
 axes_setter!(MinMaxNorm);
 
-impl Constraint for MinMaxNorm {
+impl Scaling for MinMaxNorm {
     fn name(&self) -> &'static str {
         "MinMaxNorm"
     }
@@ -145,12 +153,15 @@ impl Constraint for MinMaxNorm {
         Some(numbers.into_iter().chain([("axis", Setting::Integers(self.axes.clone()))]).collect())
     }
 
-    fn project(&self, dims: &[usize], weights: &mut [f32]) {
-        let (min, max, rate) = (self.min_value as f32, self.max_value as f32, self.rate as f32);
-        rescale(dims, &self.axes, weights, |norm| {
-            let wanted = rate * norm.clamp(min, max) + (1.0 - rate) * norm;
-            wanted / (EPSILON + norm)
-        });
+    fn measure(&self) -> Measure<'_> {
+        Measure::Length(&self.axes)
+    }
+
+    fn factor<N: Number>(&self, length: N) -> N {
+        let number = |value: f64| length.number(value);
+        let (rate, rest) = (number(self.rate), number(1.0) - number(self.rate));
+        let allowed = length.max(number(self.min_value)).min(number(self.max_value));
+        (rate * allowed + rest * length) / (number(EPSILON) + length)
     }
 }
 
@@ -169,65 +180,10 @@ fn check_axes(axes: &[i64], dims: &[usize]) -> Result<(), String> {
     if axes.is_empty() { Err("no axes to take lengths along".to_string()) } else { Ok(()) }
 }
 
-/// The number of adjacent vectors whose lengths are computed together.
-const BLOCK: usize = 64;
-
-/// Multiplies every vector along some axes by a factor that depends on its length.
-fn rescale(dims: &[usize], axes: &[i64], weights: &mut [f32], factor: impl Fn(f32) -> f32) {
-    let along = axes.iter().fold(0u32, |set, &a| set | 1 << if a < 0 { a + dims.len() as i64 } else { a });
-    let is_along = |axis: usize| along >> axis & 1 == 1;
-    // Trailing axes that all lie along vectors, or all across them, form contiguous runs in memory.
-    let across_last = !is_along(dims.len() - 1);
-    let n_front = (0..dims.len()).rev().find(|&axis| is_along(axis) == across_last).map_or(0, |axis| axis + 1);
-    let (front, run) = (&dims[..n_front], dims[n_front..].iter().product::<usize>());
-    let count = |of_vectors: bool| -> usize {
-        front.iter().enumerate().filter(|(axis, _)| is_along(*axis) == of_vectors).map(|(_, n)| n).product()
-    };
-    // The position of a run, given its number over the leading axes along or across vectors.
-    let place = |mut number: usize, of_vectors: bool| {
-        let (mut stride, mut at) = (run, 0);
-        for (axis, &n) in front.iter().enumerate().rev() {
-            if is_along(axis) == of_vectors {
-                at += number % n * stride;
-                number /= n;
-            }
-            stride *= n;
-        }
-        at
-    };
-    let (n_vectors, n_runs) = (count(false), count(true));
-    for vector in 0..n_vectors {
-        let base = place(vector, false);
-        if across_last {
-            for first in (0..run).step_by(BLOCK) {
-                let len = BLOCK.min(run - first);
-                let part = |i: usize| base + place(i, true) + first;
-                let mut squares = [0f64; BLOCK];
-                for at in (0..n_runs).map(part) {
-                    for (square, w) in squares.iter_mut().zip(&weights[at..at + len]) {
-                        *square += f64::from(*w) * f64::from(*w);
-                    }
-                }
-                let factors = squares.map(|square| factor(square.sqrt() as f32));
-                for at in (0..n_runs).map(part) {
-                    weights[at..at + len].iter_mut().zip(&factors).for_each(|(w, factor)| *w *= factor);
-                }
-            }
-        } else {
-            let part = |i: usize| base + place(i, true);
-            let squares = |at: usize| weights[at..at + run].iter().map(|&w| f64::from(w) * f64::from(w)).sum::<f64>();
-            let square: f64 = (0..n_runs).map(part).map(squares).sum();
-            let factor = factor(square.sqrt() as f32);
-            for at in (0..n_runs).map(part) {
-                weights[at..at + run].iter_mut().for_each(|w| *w *= factor);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Constraint;
 
     /// Every set of axes of `[2, 3, 4, 5]` against the definition: each element divided by the
     /// length of its vector.
