@@ -7,7 +7,8 @@ use estimand::graph::RecurrentInputs;
 use estimand::graph::custom::CustomOp;
 use estimand::graph::op::{Cell, CellFunction};
 use estimand::graph::{
-    Axes, Combiner, Cpu, CrossKey, Encoding, Lookup, LookupTable, Mirror, Padding, RaggedTensor, Running, Transposed,
+    ApplyGradients, Axes, Combiner, Cpu, CrossKey, Encoding, Gradient, Lookup, LookupTable, Minimize, Mirror, Padding,
+    RaggedTensor, Role, Running, Transposed,
 };
 use estimand::prelude::*;
 use estimand::tensor::TensorSpec;
@@ -50,6 +51,17 @@ impl Twice for Tensor {
 
 /// A mistake, and what its error must contain.
 type Case = (fn(&Graph), &'static [&'static str]);
+
+/// Applies pairs that are made from a graph and its variable `w`.
+#[track_caller]
+fn apply(g: &Graph, pairs: fn(&Graph, &Tensor) -> Vec<(Gradient, Tensor)>) {
+    let w = g.variable("w", [2, 3], Initializer::Zeros);
+    let _ = Optimizer::new(Sgd::default(), 0.1).apply_gradients(pairs(g, &w));
+}
+
+fn rows(indices: Tensor, values: Tensor) -> Gradient {
+    Gradient::Rows { indices, values }
+}
 
 #[test]
 fn each_kind_of_mistake_has_its_message() {
@@ -103,6 +115,113 @@ fn each_kind_of_mistake_has_its_message() {
                 let _ = Optimizer::new(Sgd::default(), -0.1).minimize(&w);
             },
             &["SGD", "-0.1"],
+        ),
+        (
+            |g| apply(g, |_, w| vec![(Gradient::Dense(w.clone()), w.clone()), (Gradient::None, w.clone())]),
+            &["variable `w` f32[2, 3] has two gradients", "help: add them"],
+        ),
+        (|g| apply(g, |g, _| vec![(Gradient::Dense(g.constant(1.0f32)), g.constant(2.0f32))]), &["is no variable"]),
+        (|g| apply(g, |_, w| vec![(Gradient::None, w.clone())]), &["no variable of the list has one", "help:"]),
+        (
+            |g| {
+                apply(g, |g, _| {
+                    let frozen = Role::Model { trainable: false };
+                    let mean = g.variable_with("mean", DType::F32, [], Initializer::Zeros, frozen);
+                    vec![(Gradient::Dense(mean.clone()), mean)]
+                })
+            },
+            &["variable `mean` is not trainable", "help: leave it out"],
+        ),
+        (
+            |g| {
+                apply(g, |g, _| {
+                    let step = g.variable_with("step", DType::I64, [], Initializer::Zeros, Role::Step);
+                    vec![(Gradient::Dense(step.clone()), step)]
+                })
+            },
+            &["variable `step` counts steps"],
+        ),
+        (
+            |g| {
+                apply(g, |g, _| {
+                    let wide = Role::Model { trainable: true };
+                    let wide = g.variable_with("wide", DType::F64, [], Initializer::Zeros, wide);
+                    vec![(Gradient::Dense(wide.clone()), wide)]
+                })
+            },
+            &["variable `wide` is f64; optimizers train f32"],
+        ),
+        (
+            |g| {
+                apply(g, |_, w| {
+                    let other = Graph::new().variable("other", [2, 3], Initializer::Zeros);
+                    vec![(Gradient::Dense(w.clone()), w.clone()), (Gradient::Dense(w.clone()), other)]
+                })
+            },
+            &["`other` f32[2, 3] is trained, and belongs to another graph"],
+        ),
+        (
+            |g| {
+                apply(g, |_, w| {
+                    let other = Graph::new().constant(vec![0f32; 6]).reshape([2, 3]);
+                    vec![(Gradient::Dense(other), w.clone())]
+                })
+            },
+            &["f32[2, 3] belongs to another graph, as the gradient of variable `w` f32[2, 3]"],
+        ),
+        (
+            |g| apply(g, |g, w| vec![(Gradient::Dense(g.constant([1f32, 2.0])), w.clone())]),
+            &["f32[2], as the gradient of variable `w` f32[2, 3]", "help: a gradient has the shape of its variable"],
+        ),
+        (
+            |g| apply(g, |_, w| vec![(Gradient::Dense(w.cast(DType::F64)), w.clone())]),
+            &["f64[2, 3], as the gradient of variable `w` f32[2, 3]", "help: use .cast"],
+        ),
+        (|g| apply(g, |g, w| vec![(Gradient::Dense(g.group(&[])), w.clone())]), &["which has no value"]),
+        (
+            |g| apply(g, |g, w| vec![(rows(g.constant([0.0f32]), w.slice(&[0, 0], &[1, 3])), w.clone())]),
+            &["f32[1], as the gradient of variable `w`", "help: indices are i32 or i64"],
+        ),
+        (
+            |g| apply(g, |g, w| vec![(rows(g.constant([0i64, 1, 1]), w.clone()), w.clone())]),
+            &["rows `w` f32[2, 3] at", "i64[3], as the gradient", "help: n indices and n rows"],
+        ),
+        (
+            |g| apply(g, |g, w| vec![(rows(g.constant([0i64]), g.constant([0i64])), w.clone())]),
+            &["rows", "i64[1], as the gradient", "help: use .cast"],
+        ),
+        (
+            |g| {
+                apply(g, |g, _| {
+                    let single = g.variable("single", [], Initializer::Zeros);
+                    vec![(rows(g.constant(0i64), g.constant(1.0f32)), single)]
+                })
+            },
+            &["of variable `single` f32[]", "help: n indices and n rows"],
+        ),
+        (
+            |g| {
+                let w = g.variable("w", [], Initializer::Zeros);
+                let pairs = vec![(Gradient::Dense(w.clone()), w.clone())];
+                let _ = Optimizer::new(Sgd::default(), 0.1).apply_gradients(ApplyGradients::new(pairs).global_step(&w));
+            },
+            &["`w` f32[] does not count steps", "expected an i64 variable"],
+        ),
+        (
+            |g| {
+                let w = g.variable("w", [], Initializer::Zeros);
+                let step = g.variable_with("step", DType::I64, [], Initializer::Zeros, Role::Step);
+                Optimizer::new(Sgd::default(), 0.1).compute_gradients(Minimize::new(&w).global_step(&step));
+            },
+            &["gradients do not count steps", "help: give it to ApplyGradients::global_step"],
+        ),
+        (
+            |g| {
+                let w = g.variable("w", [], Initializer::Zeros);
+                let other = Graph::new().variable("other", [], Initializer::Zeros);
+                let _ = Optimizer::new(Sgd::default(), 0.1).minimize(Minimize::new(&w).variables([&other]));
+            },
+            &["`other` f32[] is trained, and belongs to another graph"],
         ),
         (
             |g| {

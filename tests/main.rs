@@ -11,6 +11,7 @@ mod golden;
 mod laws;
 mod low_level;
 mod ops;
+mod own_gradients;
 mod parity;
 mod passes;
 mod preprocessing;

@@ -15,6 +15,7 @@ const FOLDER: &str = "ESTIMAND_TEST_KILLED";
 
 pub fn train(folder: &Path) -> Result<()> {
     let config = RunConfig::new().tf_random_seed(11).threads(2).save_checkpoints(Every::Steps(7));
+    let config = config.running_metrics(["accuracy"]);
     let model = Estimator::new(network).config(config).model_dir(folder).build()?;
     let log = CsvLogHook::new("training.csv", Every::Steps(5));
     model.train(TrainSpec::new(points(70).repeat_forever().batch(8)).max_steps(STEPS).hook(log))?;

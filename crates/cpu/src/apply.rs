@@ -132,6 +132,7 @@ impl CpuExecutable {
         workspace.hypers.clear();
         workspace.hypers.resize(self.program.body().optimizers().len(), None);
         self.stage(args.on_gradient.is_some(), workspace);
+        self.prepare(workspace, state)?;
         if let Some(on_gradient) = &mut args.on_gradient {
             // All gradients are passed to the callback before any is applied: if a worker cannot be
             // reached, the state is unchanged.
@@ -164,6 +165,27 @@ impl CpuExecutable {
         Ok(())
     }
 
+    /// Reads and checks, before anything is written, what updates depend on beside their gradients:
+    /// the counters of the optimizers, which this run may write too, and the ids of rows.
+    fn prepare(&self, workspace: &mut Workspace, state: Bound<'_>) -> Result<()> {
+        let body = self.program.body();
+        for i in self.program.compute_steps().len()..self.steps.len() {
+            let node = self.steps[i].node;
+            let Op::Apply(apply) = &body.node(node).op else { continue };
+            let number = apply.optimizer.0 as usize;
+            if workspace.hypers[number].is_none() {
+                let config = &body.optimizers()[number];
+                let step = u64::try_from(state.array(config.iterations).item::<i64>()?).unwrap_or(0);
+                workspace.hypers[number] = Some(config.rule.hyper(step, config.rate.rate(step)));
+            }
+            if let (Some(ids), ..) = self.gradient(i, workspace) {
+                let n_rows = body.variables().spec(apply.variable).dims[0];
+                check_ids(ids, n_rows).map_err(|e| self.located(e, node))?;
+            }
+        }
+        Ok(())
+    }
+
     fn assign(&self, i: usize, id: VarId, workspace: &mut Workspace, state: Bound<'_>) {
         let [from, _] = workspace.written[i - self.program.compute_steps().len()];
         // SAFETY: the value has the variable's size (checked when the graph was built) and is not
@@ -174,15 +196,8 @@ impl CpuExecutable {
     fn update(&self, i: usize, apply: &Apply, workspace: &mut Workspace, state: Bound<'_>) -> Result<()> {
         let body = self.program.body();
         let config = &body.optimizers()[apply.optimizer.0 as usize];
-        let hyper = match workspace.hypers[apply.optimizer.0 as usize] {
-            Some(hyper) => hyper,
-            None => {
-                let step = u64::try_from(state.array(config.iterations).item::<i64>()?).unwrap_or(0);
-                let hyper = config.rule.hyper(step, config.rate.rate(step));
-                workspace.hypers[apply.optimizer.0 as usize] = Some(hyper);
-                hyper
-            }
-        };
+        let hyper = workspace.hypers[apply.optimizer.0 as usize];
+        let hyper = hyper.ok_or_else(|| Error::internal("an update without its learning rate"))?;
         let (indices, values, len) = self.gradient(i, workspace);
         // SAFETY: the gradient has this length, and nothing writes to it any more.
         let values = unsafe { std::slice::from_raw_parts(values, len) };
@@ -193,7 +208,7 @@ impl CpuExecutable {
             Some(indices) => {
                 let n_rows = body.variables().spec(apply.variable).dims[0];
                 let scratch = split_scratch(scratch, indices.len(), target.width(n_rows), self.decayed_rows(apply));
-                target.rows(&self.pool, n_rows, indices, values, scratch)?;
+                target.rows(&self.pool, n_rows, indices, values, scratch);
             }
         }
         drop(target);
@@ -222,6 +237,16 @@ impl CpuExecutable {
 
 fn byte_count(dims: &[usize], dtype: DType) -> usize {
     dims.iter().product::<usize>() * dtype.size()
+}
+
+/// Checks that ids are rows of a variable.
+fn check_ids(ids: &[i64], n_rows: usize) -> Result<()> {
+    match ids.iter().position(|&id| id < 0 || id >= n_rows as i64) {
+        None => Ok(()),
+        Some(position) => {
+            Err(Error::index(format!("index {} at position {position} is not in [0, {n_rows})", ids[position])))
+        }
+    }
 }
 
 /// Splits a step's scratch buffer into its parts, those with the widest elements first.
@@ -311,22 +336,9 @@ impl<'a> Target<'a> {
         });
     }
 
-    fn rows(
-        &mut self,
-        pool: &Pool,
-        n_rows: usize,
-        ids: &[i64],
-        values: &[f32],
-        scratch: RowsScratch<'_>,
-    ) -> Result<()> {
+    fn rows(&mut self, pool: &Pool, n_rows: usize, ids: &[i64], values: &[f32], scratch: RowsScratch<'_>) {
         let width = self.width(n_rows);
         let RowsScratch { ids: unique, rows, inverse, table, touched } = scratch;
-        if let Some(position) = ids.iter().position(|&id| id < 0 || id >= n_rows as i64) {
-            return Err(Error::index(format!(
-                "index {} at position {position} is not in [0, {n_rows})",
-                ids[position]
-            )));
-        }
         let n = scatter::unique(ids, unique, inverse, table);
         // If the host has made the ids unique, there is nothing to sum: the rows are used without a
         // copy.
@@ -347,7 +359,8 @@ impl<'a> Target<'a> {
                     tables.iter().filter(|t| t.pays).for_each(|t| t.row(soon as usize, 0..width));
                 }
                 let row = unique[k] as usize * width;
-                // SAFETY: the ids are distinct, so the rows of all tasks are.
+                // SAFETY: the ids are distinct, so the rows of all tasks are. `prepare` has
+                // checked that the variable has them.
                 unsafe { this.part(row, width, Some(&rows[k * width..(k + 1) * width])) }
             }
         });
@@ -358,7 +371,6 @@ impl<'a> Target<'a> {
             }
             self.decay_rest(pool, n_rows, width, touched);
         }
-        Ok(())
     }
 
     /// Decays the rows without a gradient, in contiguous runs that are as long as possible.

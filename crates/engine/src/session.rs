@@ -108,6 +108,8 @@ impl Session {
     fn compiled(&mut self, fetches: &[&Tensor]) -> Result<Arc<Compiled>> {
         self.graph.check()?;
         if let Some(stranger) = fetches.iter().find(|f| !f.graph().same(&self.graph)) {
+            // A tensor that stands for an error of its graph.
+            stranger.graph().check()?;
             return Err(Error::config(format!("fetch {} belongs to another graph", stranger.describe()))
                 .help("fetch tensors of the graph that the session was made from"));
         }

@@ -60,6 +60,7 @@ impl<'a> MetricsContext<'a> {
 impl Estimator {
     /// Returns the same estimator with additional evaluation metrics. A metric with the name of an
     /// existing one replaces it.
+    /// [`RunConfig::running_metrics`] may name them too.
     ///
     /// ```
     /// use estimand::nn::metric;
@@ -88,7 +89,13 @@ impl Estimator {
         self.map_model_fn(|model_fn: ModelFn| {
             Arc::new(move |cx: &ModelFnContext<'_>| {
                 let spec = model_fn(cx)?;
-                if cx.mode() != Mode::Eval {
+                // Training computes only the metrics that the configuration names.
+                let is_measured = match cx.mode() {
+                    Mode::Eval => true,
+                    Mode::Train => !cx.config().running_metrics.is_empty(),
+                    Mode::Predict => false,
+                };
+                if !is_measured {
                     return Ok(spec);
                 }
                 let more = metrics(&MetricsContext { cx, predictions: &spec.predictions })?;

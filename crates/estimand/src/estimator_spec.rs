@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 
 use crate::hook::Hook;
 use crate::model_fn::ModelFnContext;
+use crate::running_metrics;
 use crate::saver::Retention;
 use crate::session::TrainSession;
 
@@ -55,6 +56,7 @@ pub struct EstimatorSpec {
     /// The prefix of the names of the optimizer's slots.
     pub(crate) optimizer_scope: Option<String>,
     pub(crate) metrics: IndexMap<String, Metric>,
+    pub(crate) running_metrics: IndexMap<String, Metric>,
     pub(crate) export_outputs: IndexMap<String, ExportOutput>,
     pub(crate) training_hooks: Vec<Box<dyn Hook>>,
     pub(crate) training_chief_hooks: Vec<Box<dyn Hook>>,
@@ -76,6 +78,7 @@ impl EstimatorSpec {
             optimizer: None,
             optimizer_scope: None,
             metrics: IndexMap::new(),
+            running_metrics: IndexMap::new(),
             export_outputs: IndexMap::new(),
             training_hooks: Vec::new(),
             training_chief_hooks: Vec::new(),
@@ -128,6 +131,36 @@ impl EstimatorSpec {
     /// Adds an evaluation metric.
     pub fn metric(mut self, name: impl Into<String>, metric: Metric) -> EstimatorSpec {
         self.metrics.insert(name.into(), metric);
+        self
+    }
+
+    /// Adds a metric of training. Its value over all steps so far is logged with the loss, and
+    /// written for TensorBoard with the summaries. Other modes ignore it.
+    ///
+    /// It is TensorFlow's `tf.summary.scalar(name, metric[1])`. The value must be one number.
+    /// [`RunConfig::running_metrics`](crate::RunConfig::running_metrics) does the same for metrics
+    /// of the model by name, also in models that someone else has written.
+    ///
+    /// ```
+    /// use estimand::nn::metric;
+    /// use estimand::prelude::*;
+    ///
+    /// fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    ///     let logits = Dense::new(3).apply(&cx.feature("x"));
+    ///     let spec = EstimatorSpec::new(cx).prediction("class", &logits.argmax(-1));
+    ///     if cx.mode() == Mode::Predict {
+    ///         return Ok(spec);
+    ///     }
+    ///     let accuracy = metric::sparse_categorical_accuracy(&cx.label(), &logits, None);
+    ///     Ok(spec
+    ///         .loss(&logits.sparse_softmax_cross_entropy(&cx.label()).mean())
+    ///         .optimizer(Optimizer::new(Sgd::default(), 0.1))
+    ///         .metric("accuracy", accuracy.clone())
+    ///         .running_metric("accuracy", accuracy))
+    /// }
+    /// ```
+    pub fn running_metric(mut self, name: impl Into<String>, metric: Metric) -> EstimatorSpec {
+        self.running_metrics.insert(name.into(), metric);
         self
     }
 
@@ -194,6 +227,7 @@ impl EstimatorSpec {
         }
         if self.mode == Mode::Train {
             self.make_train_op(cx)?;
+            self.find_running_metrics(cx)?;
         }
         match (self.mode, &self.loss) {
             (Mode::Train | Mode::Eval, None) => {
@@ -207,7 +241,7 @@ impl EstimatorSpec {
         if let Some(loss) = &self.loss {
             self.loss = Some(single_number(loss)?);
         }
-        for name in self.metrics.keys() {
+        for name in self.metrics.keys().chain(self.running_metrics.keys()) {
             if name == "loss" || name == "global_step" {
                 return Err(Error::config(format!("a metric is named `{name}`, which is reserved"))
                     .help("choose another name: the estimator reports loss and global_step itself"));
@@ -243,8 +277,35 @@ impl EstimatorSpec {
         Ok(())
     }
 
+    /// Adds the running metrics that the configuration names, and checks all of them.
+    fn find_running_metrics(&mut self, cx: &ModelFnContext<'_>) -> Result<()> {
+        for name in &cx.config().running_metrics {
+            if self.running_metrics.contains_key(name) {
+                continue;
+            }
+            let Some(metric) = self.metrics.get(name) else {
+                let known = self.metrics.keys().map(String::as_str);
+                let place = "in RunConfig::running_metrics, which needs a metric of the model in mode train";
+                return Err(Error::unknown("metric", name, known).context(place));
+            };
+            self.running_metrics.insert(name.clone(), metric.clone());
+        }
+        for (name, metric) in &self.running_metrics {
+            running_metrics::check(name, metric)?;
+            if cx.summary().all().iter().any(|summary| summary.tag == *name) {
+                return Err(Error::config(format!("a running metric and a summary named `{name}`"))
+                    .help("give one of them another name"));
+            }
+        }
+        Ok(())
+    }
+
     fn check_graph(&self, cx: &ModelFnContext<'_>) -> Result<()> {
-        let metrics = self.metrics.iter().flat_map(|(name, metric)| metric.sums().iter().map(move |sum| (name, sum)));
+        let metrics = self
+            .metrics
+            .iter()
+            .chain(&self.running_metrics)
+            .flat_map(|(name, metric)| metric.sums().iter().map(move |sum| (name, sum)));
         let named = self.predictions.iter().chain(metrics).map(|(name, tensor)| (name.as_str(), tensor));
         let loss = self.loss.iter().map(|loss| ("loss", loss));
         let train = self.train_op.iter().map(|op| ("train_op", op));

@@ -48,6 +48,7 @@ mod own_entries;
 pub mod premade;
 pub mod report;
 mod run_config;
+mod running_metrics;
 mod saver;
 mod session;
 pub mod signal;

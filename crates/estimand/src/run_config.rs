@@ -45,6 +45,8 @@ pub struct RunConfig {
     pub keep_checkpoint_every_n_hours: f64,
     /// Steps between log lines; see [`RunConfig::log_step_count_steps`].
     pub log_step_count_steps: Option<u64>,
+    /// The metrics to measure in training too; see [`RunConfig::running_metrics`].
+    pub running_metrics: Vec<String>,
     /// Whether the graph is written as text; see [`RunConfig::checkpoint_save_graph_def`].
     pub checkpoint_save_graph_def: bool,
     /// How training is spread over devices; see [`RunConfig::train_distribute`].
@@ -116,6 +118,7 @@ impl Default for RunConfig {
             keep_checkpoint_max: Some(5),
             keep_checkpoint_every_n_hours: 10_000.0,
             log_step_count_steps: Some(100),
+            running_metrics: Vec::new(),
             checkpoint_save_graph_def: true,
             train_distribute: Strategy::OneDevice,
             eval_distribute: Strategy::OneDevice,
@@ -188,6 +191,20 @@ impl RunConfig {
     #[must_use]
     pub fn log_step_count_steps(mut self, steps: impl Into<Option<u64>>) -> RunConfig {
         self.log_step_count_steps = steps.into();
+        self
+    }
+
+    /// Measures metrics of the model in training too, by their names in an evaluation. Their values
+    /// over all steps so far are in the log lines of the loss and among the summaries. By default,
+    /// training measures none, and its steps do not compute them.
+    ///
+    /// ```
+    /// use estimand::prelude::*;
+    /// let config = RunConfig::new().running_metrics(["accuracy", "auc"]);
+    /// ```
+    #[must_use]
+    pub fn running_metrics<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> RunConfig {
+        self.running_metrics = names.into_iter().map(Into::into).collect();
         self
     }
 

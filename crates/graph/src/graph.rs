@@ -182,6 +182,17 @@ impl Graph {
         self.poison()
     }
 
+    /// Passes on the error that a tensor stands for. An error of another graph becomes one of this
+    /// graph, so that it is not lost.
+    pub(crate) fn poisoned_by(&self, tensor: &Tensor) -> Tensor {
+        if !tensor.graph().same(self)
+            && let Err(error) = tensor.graph().check()
+        {
+            self.cell.error.borrow_mut().get_or_insert(error);
+        }
+        self.poison()
+    }
+
     pub(crate) fn poison(&self) -> Tensor {
         Tensor::new(self.clone(), Value::POISON, TensorSpec::new(DType::F32, Shape::scalar()))
     }
@@ -365,8 +376,8 @@ impl Graph {
     }
 
     fn add_node(&self, op: Op, inputs: &[&Tensor], site: &'static Location<'static>) -> Tensor {
-        if inputs.iter().any(|t| t.is_poisoned()) {
-            return self.poison();
+        if let Some(poisoned) = inputs.iter().find(|t| t.is_poisoned()) {
+            return self.poisoned_by(poisoned);
         }
         if let Some(stranger) = inputs.iter().find(|t| !t.graph().same(self)) {
             let error = Error::config(format!(

@@ -69,7 +69,7 @@ pub use initializer::Initializer;
 pub use lookup::Lookup;
 pub use op::{Combiner, Op, Padding, Reduction};
 pub use ops::{Axes, Encoding, Mirror, Parsed, RecurrentInputs, RecurrentOutputs, Running, StepFunction, Transposed};
-pub use optimizer::{Apply, Clip, Minimize, Optimizer, OptimizerId};
+pub use optimizer::{Apply, ApplyGradients, Clip, Minimize, Optimizer, OptimizerId};
 pub use program::{FusedKernel, Kernel, Program, Step};
 pub use ragged::{CrossKey, RaggedTensor};
 pub use symbolic::{SymbolicScalars, SymbolicUpdate, Updated, symbolic_projection};

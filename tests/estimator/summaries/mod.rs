@@ -4,6 +4,7 @@
 mod evaluation;
 mod hparams;
 mod oracle;
+mod running;
 mod training;
 
 use std::path::Path;

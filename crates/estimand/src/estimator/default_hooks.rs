@@ -36,7 +36,8 @@ pub(super) fn all<'a>(
     }
     hooks.push(Box::new(NanTensorHook::new()));
     if !log_every.is_never() {
-        hooks.push(Box::new(LoggingTensorHook::new(log_every).loss_and_step()));
+        let line = LoggingTensorHook::new(log_every).loss_and_step();
+        hooks.push(Box::new(spec.running_metrics.keys().fold(line, LoggingTensorHook::running_metric)));
     }
     own(&mut hooks, &mut spec.training_hooks);
     hooks

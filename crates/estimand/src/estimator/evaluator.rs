@@ -214,7 +214,16 @@ impl Evaluator<'_> {
     ) -> Result<()> {
         let Evaluator { session, hooks, model_dir, .. } = self;
         let loss = values.first().and_then(|loss| loss.item::<f32>().ok());
-        let mut cx = HookContext { session, model_dir, events: None, values, requested: &[], loss, requests };
+        let mut cx = HookContext {
+            session,
+            model_dir,
+            events: None,
+            values,
+            requested: &[],
+            loss,
+            running_metrics: None,
+            requests,
+        };
         hooks.each(phase, |hook| call(hook, &mut cx))
     }
 }

@@ -66,8 +66,16 @@ impl Running<'_> {
     ) -> Result<()> {
         let Running { resident: Resident { asked, .. }, hooks, requests, .. } = self;
         let Asked { session, outputs, .. } = asked;
-        let mut cx =
-            HookContext { session, model_dir, events: None, values: outputs, requested: &[], loss: None, requests };
+        let mut cx = HookContext {
+            session,
+            model_dir,
+            events: None,
+            values: outputs,
+            requested: &[],
+            loss: None,
+            running_metrics: None,
+            requests,
+        };
         hooks.each(phase, |hook| call(hook, &mut cx))
     }
 }

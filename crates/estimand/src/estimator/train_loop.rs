@@ -20,6 +20,7 @@ use crate::feeding::Fed;
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests, Stop};
 use crate::manifest::Meant;
 use crate::model_folder::owner::Owner;
+use crate::running_metrics::RunningMetrics;
 use crate::saver::{Retention, Saver};
 use crate::session::{InputPlace, TrainSession};
 use crate::signal::{Guard, Signal};
@@ -42,6 +43,7 @@ pub(super) struct Run<'a> {
     initial_values: Vec<(String, Array)>,
     ready_checks: Vec<ReadyCheck>,
     loss: Option<f32>,
+    pub(super) running_metrics: RunningMetrics,
     pub(super) requests: Requests,
     signals: Guard,
     /// The number of steps of this call, or the last global step, if either is known.
@@ -87,6 +89,7 @@ impl<'a> Run<'a> {
             let cx = BeginContext::new(&graph, &mut placeholders, &mut fetches, &mut of_hooks);
             hook.begin(&mut cx.requested(&mut requested))
         })?;
+        let running_metrics = RunningMetrics::new(std::mem::take(&mut spec.running_metrics), &mut fetches);
         for listener in of_hooks {
             listeners.push(listener);
         }
@@ -124,6 +127,7 @@ impl<'a> Run<'a> {
             initial_values,
             ready_checks,
             loss: None,
+            running_metrics,
             requests: Requests { last_step: train.max_steps, ..Requests::default() },
             signals: Guard::install()?,
             steps: train.steps,
@@ -205,6 +209,7 @@ impl<'a> Run<'a> {
         self.programs.run(&mut self.session, &fed, all)?;
         self.session.step += 1;
         std::mem::swap(&mut self.session.input.position, &mut fed.after);
+        self.running_metrics.add(self.programs.values().0)?;
         self.loss = self.programs.values().0.first().and_then(|loss| loss.item::<f32>().ok());
         if let Some(loss) = self.loss.filter(|loss| loss.is_nan()) {
             warn!("The loss of step {} is {loss}: {}", self.session.step, self.input.not_finite(&fed));
@@ -246,10 +251,10 @@ impl<'a> Run<'a> {
     }
 
     fn with_hooks(&mut self, call: impl FnOnce(&mut Hooks<'a>, &mut HookContext<'_>) -> Result<()>) -> Result<()> {
-        let Run { session, hooks, events, model_dir, programs, loss, requests, .. } = self;
+        let Run { session, hooks, events, model_dir, programs, loss, running_metrics, requests, .. } = self;
         let (values, requested) = programs.values();
-        let (events, loss) = (Some(&mut **events), *loss);
-        call(hooks, &mut HookContext { session, model_dir, events, values, requested, loss, requests })
+        let (events, loss, running_metrics) = (Some(&mut **events), *loss, Some(&*running_metrics));
+        call(hooks, &mut HookContext { session, model_dir, events, values, requested, loss, running_metrics, requests })
     }
 
     /// Recreates the model folder and its event file if they were deleted.
@@ -298,11 +303,12 @@ impl<'a> Run<'a> {
         tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
         info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());
         let position = self.input.marked(&self.session.input.position);
-        let (session, states) = (&self.session, self.hooks.states());
+        let (session, states, running_metrics) = (&self.session, self.hooks.states(), &self.running_metrics);
         let stop = self.requests.stop.as_ref().filter(|stop| stop.is_kept).map(|stop| stop.reason.clone());
         self.saver.sync_before(self.events.file()?);
         self.saver.save(step, session.saved_bytes(), session.unjudged(), |each| {
-            session.each_saved(position, stop, states, each)
+            session.each_saved(position, stop, states, each)?;
+            running_metrics.each_saved(each)
         })?;
         let prefix = self.saver.prefix(step).display().to_string();
         if let Err(error) = self.events.session_log(step, SessionStatus::Checkpoint, &prefix) {

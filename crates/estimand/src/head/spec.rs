@@ -97,7 +97,7 @@ pub(super) fn assemble(
             Some(more) => measures.loss() + more,
             None => measures.loss().clone(),
         };
-        if cx.mode() == Mode::Eval {
+        if cx.mode() == Mode::Eval || !cx.config().running_metrics.is_empty() {
             for (key, metric) in metrics(head, &batch, &measures).map_err(place)? {
                 spec = spec.metric(key, metric);
             }
@@ -105,6 +105,8 @@ pub(super) fn assemble(
                 let key = suffixed(head.name().as_deref(), "regularization_loss");
                 spec = spec.metric(key, metric::mean(more, None));
             }
+        }
+        if cx.mode() == Mode::Eval {
             return Ok(spec.loss(&loss));
         }
         // TF: outside of any open scope. The estimator itself shows the loss of a head without a

@@ -20,6 +20,7 @@ pub struct LoggingTensorHook {
 enum Source {
     Loss,
     Step,
+    RunningMetric,
     Tensor(Watched),
 }
 
@@ -34,6 +35,12 @@ impl LoggingTensorHook {
     pub fn loss_and_step(mut self) -> LoggingTensorHook {
         self.tensors.push(("loss".to_string(), Source::Loss));
         self.tensors.push(("step".to_string(), Source::Step));
+        self
+    }
+
+    /// Adds a running metric of the training by name. An estimator logs all of them by default.
+    pub fn running_metric(mut self, name: impl Into<String>) -> LoggingTensorHook {
+        self.tensors.push((name.into(), Source::RunningMetric));
         self
     }
 
@@ -58,15 +65,19 @@ impl LoggingTensorHook {
         self
     }
 
-    fn line(&self, cx: &HookContext<'_>) -> String {
-        let value = |source: &Source| match source {
-            Source::Loss => cx.loss().map_or("none".to_string(), |loss| loss.to_string()),
-            // TF: the step logged with the loss is the step before the update.
-            Source::Step => cx.global_step().saturating_sub(1).to_string(),
-            Source::Tensor(watched) => watched.value(cx).map_or("none".to_string(), text),
-        };
-        let parts: Vec<_> = self.tensors.iter().map(|(tag, source)| format!("{tag} = {}", value(source))).collect();
-        parts.join(", ")
+    fn line(&self, cx: &HookContext<'_>) -> Result<String> {
+        let mut parts = Vec::new();
+        for (tag, source) in &self.tensors {
+            let value = match source {
+                Source::Loss => cx.loss().map(|loss| loss.to_string()),
+                // TF: the step logged with the loss is the step before the update.
+                Source::Step => Some(cx.global_step().saturating_sub(1).to_string()),
+                Source::RunningMetric => cx.running_metric(tag)?.map(|value| (value as f32).to_string()),
+                Source::Tensor(watched) => watched.value(cx).map(text),
+            };
+            parts.push(format!("{tag} = {}", value.as_deref().unwrap_or("none")));
+        }
+        Ok(parts.join(", "))
     }
 }
 
@@ -99,8 +110,8 @@ impl Hook for LoggingTensorHook {
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         if self.timer.is_due(self.n_runs) {
             match self.timer.trigger(self.n_runs) {
-                Some(passed) => info!("{} ({:.3} sec)", self.line(cx), passed.time.as_secs_f64()),
-                None => info!("{}", self.line(cx)),
+                Some(passed) => info!("{} ({:.3} sec)", self.line(cx)?, passed.time.as_secs_f64()),
+                None => info!("{}", self.line(cx)?),
             }
         }
         self.n_runs += 1;
@@ -109,7 +120,7 @@ impl Hook for LoggingTensorHook {
 
     fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         if self.at_end && self.n_runs > 0 {
-            info!("{}", self.line(cx));
+            info!("{}", self.line(cx)?);
         }
         Ok(())
     }

@@ -68,6 +68,7 @@ use estimand_tensor::{Array, Error, Result};
 
 use crate::events::EventWriter;
 use crate::feeding::Placeholders;
+use crate::running_metrics::RunningMetrics;
 use crate::session::TrainSession;
 
 /// Callbacks that run around steps. By default, every method does nothing.
@@ -227,6 +228,8 @@ pub struct HookContext<'a> {
     /// The values that were requested for the last step; empty if none were.
     pub(crate) requested: &'a [Array],
     pub(crate) loss: Option<f32>,
+    /// The running metrics of a training; `None` in other modes.
+    pub(crate) running_metrics: Option<&'a RunningMetrics>,
     pub(crate) requests: &'a mut Requests,
 }
 
@@ -286,6 +289,15 @@ impl HookContext<'_> {
     /// The loss of the last step; `None` before the first.
     pub fn loss(&self) -> Option<f32> {
         self.loss
+    }
+
+    /// The value of a running metric over all steps so far; `None` before the first step. For an
+    /// unknown name, the error suggests the nearest one.
+    pub fn running_metric(&self, name: &str) -> Result<Option<f64>> {
+        match self.running_metrics {
+            Some(metrics) => metrics.value(name),
+            None => Err(Error::config(format!("running metric `{name}`: only a training has running metrics"))),
+        }
     }
 
     /// The value of a tensor in the last step; `None` before the first step, and if it is computed

@@ -16,7 +16,8 @@ use crate::{Every, Timer};
 /// the update. Steps are counted from 1, also in a resumed run: `Every::Steps(100)` records steps
 /// 1, 101, 201.
 ///
-/// By default it records the model's summaries and the loss. Other steps do not compute them.
+/// By default it records the model's summaries, the running metrics and the loss. Other steps do
+/// not compute summaries.
 ///
 /// ```
 /// use estimand::hook::SummarySaverHook;
@@ -66,7 +67,7 @@ impl SummarySaverHook {
         }
     }
 
-    /// Records these summaries instead of the model's summaries and its loss.
+    /// Records these summaries instead of the model's summaries, its running metrics and its loss.
     pub fn summaries(mut self, summaries: &Summaries) -> SummarySaverHook {
         self.own = Some(summaries.clone());
         self
@@ -81,7 +82,7 @@ impl SummarySaverHook {
 
     /// Returns the values of a step. Invalid values are logged once per tag and do not end the
     /// training.
-    fn values(&mut self, cx: &HookContext<'_>) -> Vec<Value> {
+    fn values(&mut self, cx: &HookContext<'_>) -> Result<Vec<Value>> {
         let step = cx.global_step();
         let mut all = Vec::new();
         for (Summary { tag, kind, .. }, fetch) in &self.shown {
@@ -98,10 +99,13 @@ impl SummarySaverHook {
             }
             all.extend(values);
         }
+        if let Some(metrics) = cx.running_metrics.filter(|_| self.own.is_none()) {
+            all.extend(metrics.values()?.into_iter().map(|(name, value)| Value::scalar(name, value as f32)));
+        }
         if let Some(loss) = cx.loss().filter(|_| self.loss) {
             all.push(Value::scalar("loss", loss));
         }
-        all
+        Ok(all)
     }
 }
 
@@ -149,7 +153,7 @@ impl Hook for SummarySaverHook {
         if !self.is_due {
             return Ok(());
         }
-        let (step, values) = (cx.global_step(), self.values(cx));
+        let (step, values) = (cx.global_step(), self.values(cx)?);
         if let Some(events) = self.writer.as_mut().or_else(|| cx.events()) {
             events.start(step)?;
             if !values.is_empty() {

@@ -44,6 +44,26 @@ impl Gradient {
         }
     }
 
+    /// Applies a function to the values. A gradient of rows keeps its row indices, and `None` stays
+    /// `None`.
+    ///
+    /// ```
+    /// # use estimand_graph::{Graph, Gradient, Initializer, gradients};
+    /// # let g = Graph::new();
+    /// let table = g.variable("table", [10, 4], Initializer::Zeros);
+    /// let loss = table.gather(&g.constant([3i64, 7])).square().sum();
+    /// let clipped = gradients(&loss, &[&table]).remove(0).map_values(|g| g.clip(-1.0, 1.0));
+    /// assert!(matches!(clipped, Gradient::Rows { .. }));
+    /// ```
+    #[must_use]
+    pub fn map_values(self, change: impl FnOnce(&Tensor) -> Tensor) -> Gradient {
+        match self {
+            Gradient::None => Gradient::None,
+            Gradient::Dense(values) => Gradient::Dense(change(&values)),
+            Gradient::Rows { indices, values } => Gradient::Rows { values: change(&values), indices },
+        }
+    }
+
     /// The dense form, for a tensor of the given shape; `None` if there is no gradient.
     #[track_caller]
     pub fn to_dense(&self, shape: &Shape) -> Option<Tensor> {
@@ -62,7 +82,11 @@ impl Gradient {
 /// The graph keeps errors, as it does for all ops.
 #[track_caller]
 pub fn gradients(y: &Tensor, xs: &[&Tensor]) -> Vec<Gradient> {
-    let site = Location::caller();
+    gradients_at(y, xs, Location::caller())
+}
+
+/// Same as [`gradients`], for the line of another caller.
+pub(crate) fn gradients_at(y: &Tensor, xs: &[&Tensor], site: &'static Location<'static>) -> Vec<Gradient> {
     let graph = y.graph();
     let none = || xs.iter().map(|_| Gradient::None).collect();
     if y.is_poisoned() || xs.iter().any(|x| x.is_poisoned()) {

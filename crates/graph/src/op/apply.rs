@@ -2,7 +2,7 @@
 
 use super::rules::*;
 use crate::body::Body;
-use crate::optimizer::{Apply, OptimizerConfig};
+use crate::optimizer::{Apply, OptimizerConfig, rows_fit};
 
 fn optimizer<'a>(body: &'a Body, apply: &Apply) -> &'a OptimizerConfig {
     &body.optimizers()[apply.optimizer.0 as usize]
@@ -20,12 +20,7 @@ impl OpRules for Apply {
         let expected = Shape::from(&spec.dims[..]);
         let fits = match x {
             [dense] => dense.shape == expected,
-            [ids, rows] => {
-                rows.shape.rank() == expected.rank()
-                    && rows.shape.dims()[1..] == expected.dims()[1..]
-                    && ids.shape.rank() == 1
-                    && ids.shape.dims()[0] == rows.shape.dims()[0]
-            }
+            [ids, rows] => rows_fit(&ids.shape, &rows.shape, &expected),
             _ => false,
         };
         if !fits {
