@@ -149,7 +149,7 @@ fn each_kind_of_mistake_has_its_message() {
                     vec![(Gradient::Dense(wide.clone()), wide)]
                 })
             },
-            &["variable `wide` is f64; optimizers train f32"],
+            &["variable `wide` is f64; optimizers train only f32"],
         ),
         (
             |g| {
@@ -205,7 +205,7 @@ fn each_kind_of_mistake_has_its_message() {
                 let pairs = vec![(Gradient::Dense(w.clone()), w.clone())];
                 let _ = Optimizer::new(Sgd::default(), 0.1).apply_gradients(ApplyGradients::new(pairs).global_step(&w));
             },
-            &["`w` f32[] does not count steps", "expected an i64 variable"],
+            &["the step counter is `w` f32[]", "expected an i64 variable"],
         ),
         (
             |g| {
