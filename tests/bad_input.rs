@@ -120,7 +120,7 @@ fn each_kind_of_mistake_has_its_message() {
             |g| apply(g, |_, w| vec![(Gradient::Dense(w.clone()), w.clone()), (Gradient::None, w.clone())]),
             &["variable `w` f32[2, 3] has two gradients", "help: add them"],
         ),
-        (|g| apply(g, |g, _| vec![(Gradient::Dense(g.constant(1.0f32)), g.constant(2.0f32))]), &["is no variable"]),
+        (|g| apply(g, |g, _| vec![(Gradient::Dense(g.constant(1.0f32)), g.constant(2.0f32))]), &["is not a variable"]),
         (|g| apply(g, |_, w| vec![(Gradient::None, w.clone())]), &["no variable of the list has one", "help:"]),
         (
             |g| {

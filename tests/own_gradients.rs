@@ -321,7 +321,7 @@ fn slots_and_iterations_can_be_read() -> Result<()> {
     assert!(unknown.contains("there is no slot of Adam `momentum`"), "{unknown}");
     let untrained = text(adam.slot(&other, "m").unwrap_err());
     assert!(untrained.contains("`other` f32[] has no slot `m`: Adam does not train it"), "{untrained}");
-    assert!(text(adam.slot(&(&w + 1.0), "m").unwrap_err()).contains("is no variable"));
+    assert!(text(adam.slot(&(&w + 1.0), "m").unwrap_err()).contains("is not a variable"));
     assert!(sgd(0.1).slots(&w)?.is_empty());
     let stranger = Optimizer::new(Adam::default(), 0.1);
     assert!(text(stranger.slot(&w, "m").unwrap_err()).contains("no train op"), "another optimizer of the same kind");

@@ -276,7 +276,7 @@ fn mistakes_are_found_when_the_model_is_built() -> Result<()> {
         (
             "mean",
             |cx, spec| spec.running_metric("loss", metric::mean(&cx.feature("x"), None)),
-            &["a metric named `loss`"],
+            &["a metric is named `loss`"],
         ),
     ];
     for (name, change, parts) in cases {

@@ -85,7 +85,9 @@ pub(super) fn variable_of(graph: &Graph, tensor: &Tensor) -> Result<VarId> {
         return Err(Error::config(format!("{} is trained, and belongs to another graph", tensor.describe())));
     }
     let id = tensor.variable();
-    id.ok_or_else(|| Error::config(format!("cannot train {}: it is not a variable", tensor.describe())))
+    id.ok_or_else(|| {
+        Error::config(format!("{} is not a variable; expected a variable of the graph", tensor.describe()))
+    })
 }
 
 impl Optimizer {
