@@ -5,8 +5,10 @@ use std::panic::Location;
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{Array, BatchSpec, DType, Error, Result};
 
-use super::numeric::NumericColumn;
+use super::json::written;
+use super::numeric::{NumericColumn, numeric_column};
 use super::{CategoricalColumn, Categories, Column, DenseColumn, place};
+use crate::config::{Described, Fields, Json, Single};
 use crate::inputs::Inputs;
 
 /// The range of each number. Made by [`bucketized_column`].
@@ -77,6 +79,23 @@ impl BucketizedColumn {
     }
 }
 
+impl Described for BucketizedColumn {
+    const CLASS: &'static str = "BucketizedColumn";
+
+    fn template() -> BucketizedColumn {
+        bucketized_column(&numeric_column(""), [0.0; 0])
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> BucketizedColumn {
+        let boundaries: Vec<Single> = self.boundaries.iter().copied().map(Single).collect();
+        BucketizedColumn {
+            source: fields.required("source_column", &self.source),
+            boundaries: fields.required("boundaries", &boundaries).into_iter().map(|b| b.0).collect(),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for BucketizedColumn {
     fn kind(&self) -> &'static str {
         "bucketized"
@@ -93,6 +112,10 @@ impl Column for BucketizedColumn {
     fn check(&self) -> Result<()> {
         self.source.check()?;
         self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

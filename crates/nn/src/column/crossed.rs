@@ -7,7 +7,9 @@ use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::feature::rows_of;
 use super::hash_bucket::check_size;
+use super::json::written;
 use super::{CategoricalColumn, Categories, Column, FeatureColumn, place};
+use crate::config::{Described, Fields, Json};
 use crate::inputs::{Input, Inputs};
 
 /// Combinations of features, by their hash. Made by [`crossed_column`].
@@ -155,6 +157,23 @@ fn raw(features: &Inputs, key: &str) -> Result<CrossKey> {
     })
 }
 
+impl Described for CrossedColumn {
+    const CLASS: &'static str = "CrossedColumn";
+
+    fn template() -> CrossedColumn {
+        crossed_column([""; 0], 0)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> CrossedColumn {
+        CrossedColumn {
+            keys: fields.required("keys", &self.keys),
+            n_buckets: fields.required("hash_bucket_size", &self.n_buckets),
+            hash_key: fields.value("hash_key", &self.hash_key),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for CrossedColumn {
     fn kind(&self) -> &'static str {
         "crossed"
@@ -172,6 +191,10 @@ impl Column for CrossedColumn {
 
     fn check(&self) -> Result<()> {
         self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

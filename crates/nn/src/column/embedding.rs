@@ -7,7 +7,9 @@ use estimand_checkpoint::{BundleReader, latest_checkpoint};
 use estimand_graph::{Combiner, Graph, Initializer, Lookup, RaggedTensor, Role, Tensor};
 use estimand_tensor::{BatchSpec, DType, Error, Mode, Result};
 
-use super::{Categories, Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, place};
+use super::json::written;
+use super::{Categories, Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, numeric_column, place};
+use crate::config::{Described, Fields, Json};
 use crate::inputs::Inputs;
 
 /// A learnt vector for each category. Made by [`embedding_column`].
@@ -59,15 +61,34 @@ pub(super) struct Table {
     dimension: Option<usize>,
     pub combiner: Combiner,
     pub initializer: Option<Initializer>,
-    pub checkpoint: Option<(PathBuf, String)>,
+    pub checkpoint: Option<InitialCheckpoint>,
     pub max_norm: Option<f64>,
     pub trainable: bool,
+}
+
+/// A tensor of a checkpoint that initializes a table.
+#[derive(Clone, Debug)]
+pub(super) struct InitialCheckpoint {
+    pub path: PathBuf,
+    pub tensor: String,
 }
 
 impl Table {
     pub(super) fn new(dimension: Option<usize>) -> Table {
         let combiner = Combiner::Mean;
         Table { dimension, combiner, initializer: None, checkpoint: None, max_norm: None, trainable: true }
+    }
+
+    pub(super) fn fields(&self, fields: &mut Fields<'_>) -> Table {
+        let combiners = [Combiner::Sum, Combiner::Mean, Combiner::SqrtN].map(|c| (c.tf_name(), c));
+        Table {
+            dimension: fields.value("dimension", &self.dimension),
+            combiner: fields.choice("combiner", &self.combiner, &combiners),
+            initializer: fields.value("initializer", &self.initializer),
+            checkpoint: fields.value("ckpt_to_load_from", &self.checkpoint),
+            max_norm: fields.value("max_norm", &self.max_norm),
+            trainable: fields.value("trainable", &self.trainable),
+        }
     }
 
     pub(super) fn dimension(&self, n_buckets: usize) -> usize {
@@ -92,7 +113,7 @@ impl Table {
         let stddev = 1.0 / (dimension as f64).sqrt();
         let initializer = match (&self.checkpoint, &self.initializer) {
             // Only training uses initial values. Prediction must not require the other checkpoint.
-            (Some((path, tensor)), _) if graph.mode() == Mode::Train => {
+            (Some(InitialCheckpoint { path, tensor }), _) if graph.mode() == Mode::Train => {
                 restored(path, tensor, &[n_buckets, dimension])?
             }
             (_, Some(initializer)) => initializer.clone(),
@@ -168,7 +189,8 @@ macro_rules! table_setters {
             /// `model.ckpt-100`, or a folder whose newest checkpoint is used. The checkpoint is
             /// read when a model is built for training. By default, the initializer is used.
             pub fn checkpoint(mut self, path: impl Into<PathBuf>, tensor_name: impl Into<String>) -> Self {
-                self.table.checkpoint = Some((path.into(), tensor_name.into()));
+                let (path, tensor) = (path.into(), tensor_name.into());
+                self.table.checkpoint = Some(super::embedding::InitialCheckpoint { path, tensor });
                 self
             }
 
@@ -194,6 +216,22 @@ table_setters!(EmbeddingColumn);
 /// The name of the variable of an embedding table.
 const WEIGHTS: &str = "embedding_weights";
 
+impl Described for EmbeddingColumn {
+    const CLASS: &'static str = "EmbeddingColumn";
+
+    fn template() -> EmbeddingColumn {
+        default_embedding_column(numeric_column(""))
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> EmbeddingColumn {
+        EmbeddingColumn {
+            column: fields.required("categorical_column", &self.column),
+            table: self.table.fields(fields),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for EmbeddingColumn {
     fn kind(&self) -> &'static str {
         "embedding"
@@ -210,6 +248,10 @@ impl Column for EmbeddingColumn {
     fn check(&self) -> Result<()> {
         self.column.check()?;
         self.column.expect_ids().and_then(|_| self.table.check()).map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

@@ -5,7 +5,9 @@ use std::panic::Location;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::feature::{self, CategoryKind};
+use super::json::written;
 use super::{CategoricalColumn, Categories, Column, place};
+use crate::config::{Described, Fields, Json};
 use crate::inputs::Inputs;
 
 /// Strings or integers by their hash. Made by [`categorical_column_with_hash_bucket`].
@@ -54,6 +56,23 @@ pub(super) fn check_size(n_buckets: usize) -> Result<()> {
     }
 }
 
+impl Described for HashBucketColumn {
+    const CLASS: &'static str = "HashedCategoricalColumn";
+
+    fn template() -> HashBucketColumn {
+        categorical_column_with_hash_bucket("", 0)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> HashBucketColumn {
+        HashBucketColumn {
+            key: fields.required("key", &self.key),
+            n_buckets: fields.required("hash_bucket_size", &self.n_buckets),
+            dtype: fields.value("dtype", &self.dtype),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for HashBucketColumn {
     fn kind(&self) -> &'static str {
         "hash_bucket"
@@ -69,6 +88,10 @@ impl Column for HashBucketColumn {
 
     fn check(&self) -> Result<()> {
         self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

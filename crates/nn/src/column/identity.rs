@@ -5,7 +5,9 @@ use std::panic::Location;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::feature::{self, CategoryKind};
+use super::json::written;
 use super::{CategoricalColumn, Categories, Column, place};
+use crate::config::{Described, Fields, Json};
 use crate::inputs::Inputs;
 
 /// Integers as ids. Made by [`categorical_column_with_identity`].
@@ -54,6 +56,23 @@ impl IdentityColumn {
     }
 }
 
+impl Described for IdentityColumn {
+    const CLASS: &'static str = "IdentityCategoricalColumn";
+
+    fn template() -> IdentityColumn {
+        categorical_column_with_identity("", 0)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> IdentityColumn {
+        IdentityColumn {
+            key: fields.required("key", &self.key),
+            n_buckets: fields.required("number_buckets", &self.n_buckets),
+            default_value: fields.value("default_value", &self.default_value),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for IdentityColumn {
     fn kind(&self) -> &'static str {
         "identity"
@@ -69,6 +88,10 @@ impl Column for IdentityColumn {
 
     fn check(&self) -> Result<()> {
         self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

@@ -5,7 +5,9 @@ use std::panic::Location;
 use estimand_graph::Tensor;
 use estimand_tensor::{BatchSpec, DType, Result};
 
-use super::{Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, place};
+use super::json::written;
+use super::{Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, numeric_column, place};
+use crate::config::{Described, Fields, Json};
 use crate::inputs::Inputs;
 
 /// A number for each category. Made by [`indicator_column`].
@@ -31,6 +33,19 @@ pub fn indicator_column(column: impl Into<FeatureColumn>) -> IndicatorColumn {
     IndicatorColumn { column: column.into(), site: Location::caller() }
 }
 
+impl Described for IndicatorColumn {
+    const CLASS: &'static str = "IndicatorColumn";
+
+    fn template() -> IndicatorColumn {
+        indicator_column(numeric_column(""))
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> IndicatorColumn {
+        let column = fields.required("categorical_column", &self.column);
+        IndicatorColumn { column, site: fields.site(self.site) }
+    }
+}
+
 impl Column for IndicatorColumn {
     fn kind(&self) -> &'static str {
         "indicator"
@@ -47,6 +62,10 @@ impl Column for IndicatorColumn {
     fn check(&self) -> Result<()> {
         self.column.check()?;
         self.column.expect_ids().map(drop).map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

@@ -8,6 +8,9 @@
 //! raw features, `assembly` orders and names columns, and the other files hold one column or one
 //! function each.
 //!
+//! A column can be written as JSON and read back (`json`), with the class names and keys of
+//! TensorFlow's `get_config`.
+//!
 //! A constructor only stores its arguments. [`Column::check`] reports mistakes in a column, with
 //! the line that made it; so does every function that takes columns.
 //!
@@ -41,6 +44,7 @@ mod hash_bucket;
 mod identity;
 mod indicator;
 mod input_layer;
+mod json;
 mod linear_model;
 mod normalizer;
 mod numeric;
@@ -59,6 +63,7 @@ use std::panic::Location;
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{BatchSpec, Error, Result};
 
+use crate::config::Json;
 use crate::inputs::Inputs;
 pub use bucketized::{BucketizedColumn, bucketized_column};
 pub use crossed::{ColumnKey, CrossedColumn, crossed_column};
@@ -68,6 +73,7 @@ pub use hash_bucket::{HashBucketColumn, categorical_column_with_hash_bucket};
 pub use identity::{IdentityColumn, categorical_column_with_identity};
 pub use indicator::{IndicatorColumn, indicator_column};
 pub use input_layer::input_layer;
+pub use json::from_json;
 pub use linear_model::{LinearModel, LinearOutput, linear_model};
 pub use numeric::{NumericColumn, numeric_column};
 pub use parse_spec::{classifier_parse_example_spec, make_parse_example_spec, regressor_parse_example_spec};
@@ -104,6 +110,14 @@ pub trait Column: fmt::Debug + Send + Sync {
 
     /// The features that the column reads, and their format in a `tf.Example`.
     fn parse_spec(&self) -> BatchSpec;
+
+    /// The column as JSON; [`from_json`] reads it back. A custom column implements
+    /// [`Described`](crate::config::Described) and calls [`config::write`](crate::config::write).
+    /// By default it cannot be written.
+    fn to_json(&self) -> Result<Json> {
+        let text = format!("the {} column `{}` cannot be written as JSON", self.kind(), self.name());
+        Err(Error::unsupported(text).help("implement `Described` for it, and `to_json` with `config::write`"))
+    }
 
     /// The dense side, if the column has one: numbers for a network.
     fn dense(&self) -> Option<&dyn DenseColumn> {

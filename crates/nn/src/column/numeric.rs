@@ -7,8 +7,10 @@ use estimand_graph::Tensor;
 use estimand_graph::meaning::Listing;
 use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result, element_count};
 
+use super::json::written;
 use super::normalizer::{Normalizer, normalised};
 use super::{Column, DenseColumn, feature, place};
+use crate::config::{AnyNumber, Described, Field, Fields, Json, Node};
 use crate::inputs::Inputs;
 
 /// The numbers of a feature, f32. Made by [`numeric_column`].
@@ -164,6 +166,97 @@ fn spread(values: Vec<f64>, n: usize, dtype: DType) -> Result<Array> {
     }
 }
 
+impl NumericColumn {
+    /// The default value as a document holds it.
+    fn defaults(&self) -> Result<Option<Defaults>> {
+        let Some(value) = &self.default_value else { return Ok(None) };
+        let all = self.default()?.map(|all| all.to_f64_vec()).transpose()?.unwrap_or_default();
+        Ok(Some(match value.rank() {
+            0 => Defaults::One(AnyNumber(all.first().copied().unwrap_or_default())),
+            _ => Defaults::All(all.into_iter().map(AnyNumber).collect()),
+        }))
+    }
+}
+
+/// A default value in a document: one number for all, or the numbers of a row in order.
+#[derive(Clone, Debug)]
+enum Defaults {
+    One(AnyNumber),
+    All(Vec<AnyNumber>),
+}
+
+/// The most numbers of a row for which a document may give default values.
+const MAX_DEFAULTS: usize = 1 << 24;
+
+impl Defaults {
+    fn array(self, dims: &[usize], dtype: DType) -> Result<Array> {
+        let n = element_count(dims)?;
+        if n > MAX_DEFAULTS {
+            let text =
+                format!("the shape {dims:?} with a default value has {n} numbers; expected at most {MAX_DEFAULTS}");
+            return Err(Error::config(text));
+        }
+        match self {
+            Defaults::One(number) => spread(vec![number.0], 1, dtype)?.reshape(&[]),
+            Defaults::All(numbers) if numbers.len() == n => {
+                spread(numbers.iter().map(|number| number.0).collect(), n, dtype)?.reshape(dims)
+            }
+            Defaults::All(numbers) => {
+                Err(Error::shape(format!("there are {} default values for the shape {dims:?}", numbers.len())))
+            }
+        }
+    }
+}
+
+impl Field for Defaults {
+    fn write(&self) -> Result<Json> {
+        match self {
+            Defaults::One(number) => number.write(),
+            Defaults::All(numbers) => numbers.write(),
+        }
+    }
+
+    fn read(node: &Node<'_>) -> Result<Defaults> {
+        match node.value().is_array() {
+            true => Vec::read(node).map(Defaults::All),
+            false => AnyNumber::read(node).map(Defaults::One),
+        }
+    }
+}
+
+impl Described for NumericColumn {
+    const CLASS: &'static str = "NumericColumn";
+
+    fn template() -> NumericColumn {
+        numeric_column("")
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> NumericColumn {
+        let column = NumericColumn {
+            key: fields.required("key", &self.key),
+            dims: fields.value("shape", &self.dims),
+            dtype: fields.value("dtype", &self.dtype),
+            default_value: None,
+            normalizer: fields.value("normalizer_fn", &self.normalizer),
+            site: fields.site(self.site),
+        };
+        let numbers = match self.defaults() {
+            Ok(numbers) => fields.value("default_value", &numbers),
+            Err(error) => {
+                fields.refuse(error);
+                None
+            }
+        };
+        match numbers.map(|numbers| numbers.array(&column.dims, column.dtype)).transpose() {
+            Ok(default_value) => NumericColumn { default_value, ..column },
+            Err(error) => {
+                fields.refuse(error);
+                column
+            }
+        }
+    }
+}
+
 impl Column for NumericColumn {
     fn kind(&self) -> &'static str {
         "numeric"
@@ -179,6 +272,10 @@ impl Column for NumericColumn {
 
     fn check(&self) -> Result<()> {
         self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{Array, BatchSpec, DType, Error, Result};
 
+use super::json::written;
 use super::{
     CategoricalSequenceColumn, Column, Extent, FeatureColumn, TermList, categorical_column_with_hash_bucket,
     categorical_column_with_identity, categorical_column_with_vocabulary_file, categorical_column_with_vocabulary_list,
 };
 use super::{HashBucketColumn, IdentityColumn, VocabularyFileColumn, VocabularyListColumn};
+use crate::config::{Described, Fields, Json};
 use crate::inputs::{Input, Inputs};
 
 /// A categorical column whose values are the steps of a sequence. Made by the functions of this
@@ -85,6 +87,23 @@ impl SequenceCategoricalColumn {
     }
 }
 
+impl Described for SequenceCategoricalColumn {
+    const CLASS: &'static str = "SequenceCategoricalColumn";
+
+    fn template() -> SequenceCategoricalColumn {
+        sequence_categorical_column_with_identity("", 0)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SequenceCategoricalColumn {
+        const STEPS: [&str; 4] = ["hash_bucket", "identity", "vocabulary_file", "vocabulary_list"];
+        let column = fields.required("categorical_column", &self.column);
+        if !STEPS.contains(&column.kind()) {
+            fields.refuse_here(&format!("{} cannot be a sequence", column.describe()));
+        }
+        SequenceCategoricalColumn { key: column.name(), column }
+    }
+}
+
 impl Column for SequenceCategoricalColumn {
     fn kind(&self) -> &'static str {
         "sequence_categorical"
@@ -100,6 +119,10 @@ impl Column for SequenceCategoricalColumn {
 
     fn check(&self) -> Result<()> {
         self.column.check()
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

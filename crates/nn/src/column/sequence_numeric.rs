@@ -7,9 +7,11 @@ use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::feature::expect_numbers;
+use super::json::written;
 use super::normalizer::{Normalizer, normalised};
 use super::numeric::check_shape;
 use super::{Column, Extent, SequenceColumn, place};
+use crate::config::{Described, Fields, Json, Single};
 use crate::inputs::{Input, Inputs};
 
 /// Numbers for each step of a sequence. Made by [`sequence_numeric_column`].
@@ -90,6 +92,25 @@ impl SequenceNumericColumn {
     }
 }
 
+impl Described for SequenceNumericColumn {
+    const CLASS: &'static str = "SequenceNumericColumn";
+
+    fn template() -> SequenceNumericColumn {
+        sequence_numeric_column("")
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SequenceNumericColumn {
+        SequenceNumericColumn {
+            key: fields.required("key", &self.key),
+            dims: fields.value("shape", &self.dims),
+            dtype: fields.value("dtype", &self.dtype),
+            default_value: fields.value("default_value", &Single(self.default_value)).0,
+            normalizer: fields.value("normalizer_fn", &self.normalizer),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for SequenceNumericColumn {
     fn kind(&self) -> &'static str {
         "sequence_numeric"
@@ -105,6 +126,10 @@ impl Column for SequenceNumericColumn {
 
     fn check(&self) -> Result<()> {
         check_shape(&self.dims, self.dtype).map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

@@ -10,7 +10,9 @@ use estimand_tensor::{BatchSpec, Error, Result};
 
 use super::assembly::scope_name;
 use super::embedding::{Table, table_setters};
-use super::{Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, place};
+use super::json::{MODULE, written};
+use super::{Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, numeric_column, place};
+use crate::config::{self, Described, Field, Fields, Json, Node};
 use crate::inputs::Inputs;
 
 /// A table of vectors for several columns. Made by [`shared_embeddings`].
@@ -20,6 +22,8 @@ pub struct SharedEmbeddings {
     columns: Vec<FeatureColumn>,
     name: Option<String>,
     table: Table,
+    /// What a document says of the table. Columns of one document that say the same share it.
+    document: Option<String>,
     site: &'static Location<'static>,
 }
 
@@ -50,7 +54,8 @@ pub fn shared_embeddings(
     dimension: usize,
 ) -> SharedEmbeddings {
     let columns = columns.into_iter().map(Into::into).collect();
-    SharedEmbeddings { columns, name: None, table: Table::new(Some(dimension)), site: Location::caller() }
+    let table = Table::new(Some(dimension));
+    SharedEmbeddings { columns, name: None, table, document: None, site: Location::caller() }
 }
 
 table_setters!(SharedEmbeddings);
@@ -68,6 +73,11 @@ impl SharedEmbeddings {
         let shared = Arc::new(self);
         let column = |column: &FeatureColumn| SharedEmbeddingColumn { shared: shared.clone(), column: column.clone() };
         shared.columns.iter().map(column).collect()
+    }
+
+    /// Whether the two are one table.
+    fn is(self: &Arc<Self>, other: &Arc<SharedEmbeddings>) -> bool {
+        Arc::ptr_eq(self, other) || (self.document.is_some() && self.document == other.document)
     }
 
     fn variable_name(&self) -> String {
@@ -104,7 +114,7 @@ impl SharedEmbeddingColumn {
     fn variable(&self, features: &Inputs, n_buckets: usize) -> Result<Tensor> {
         let graph = features.graph();
         let made = graph.attachment::<Made>();
-        let known = made.0.borrow().iter().any(|(shared, _)| Arc::ptr_eq(shared, &self.shared));
+        let known = made.0.borrow().iter().any(|(shared, _)| shared.is(&self.shared));
         let name = scope_name(&self.shared.variable_name());
         if known {
             return Ok(graph.get_variable(&name));
@@ -115,6 +125,57 @@ impl SharedEmbeddingColumn {
             made.0.borrow_mut().push((self.shared.clone(), id));
         }
         Ok(variable)
+    }
+}
+
+impl Described for SharedEmbeddings {
+    const CLASS: &'static str = "SharedEmbeddings";
+
+    fn template() -> SharedEmbeddings {
+        SharedEmbeddings { table: Table::new(None), ..shared_embeddings([numeric_column(""); 0], 0) }
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SharedEmbeddings {
+        SharedEmbeddings {
+            columns: fields.required("columns", &self.columns),
+            name: fields.value("shared_embedding_collection_name", &self.name),
+            table: self.table.fields(fields),
+            document: None,
+            site: fields.site(self.site),
+        }
+    }
+}
+
+impl Field for Arc<SharedEmbeddings> {
+    fn write(&self) -> Result<Json> {
+        config::write(MODULE, &**self)
+    }
+
+    fn read(node: &Node<'_>) -> Result<Arc<SharedEmbeddings>> {
+        let shared: SharedEmbeddings = config::read(&node.field("config")?)?;
+        Ok(Arc::new(SharedEmbeddings { document: Some(node.value().to_string()), ..shared }))
+    }
+}
+
+impl Described for SharedEmbeddingColumn {
+    const CLASS: &'static str = "SharedEmbeddingColumn";
+
+    fn template() -> SharedEmbeddingColumn {
+        SharedEmbeddingColumn {
+            shared: Arc::new(shared_embeddings([numeric_column(""); 0], 0)),
+            column: numeric_column("").into(),
+        }
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SharedEmbeddingColumn {
+        let place = self.shared.columns.iter().position(|column| column.name() == self.column.name());
+        let place = fields.required("column", &place.unwrap_or(0));
+        let shared = fields.required("shared", &self.shared);
+        let Some(column) = shared.columns.get(place).cloned() else {
+            fields.refuse_here(&format!("there is no column {place} among the {} that share", shared.columns.len()));
+            return self.clone();
+        };
+        SharedEmbeddingColumn { shared, column }
     }
 }
 
@@ -134,6 +195,10 @@ impl Column for SharedEmbeddingColumn {
     fn check(&self) -> Result<()> {
         self.shared.columns.iter().try_for_each(|column| column.check())?;
         self.shared.mistake().map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

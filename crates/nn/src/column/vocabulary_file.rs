@@ -8,8 +8,10 @@ use estimand_graph::LookupTable;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::feature::CategoryKind;
+use super::json::written;
 use super::vocabulary_list::{Unknown, find};
 use super::{CategoricalColumn, Categories, Column, place};
+use crate::config::{Described, Fields, File, Json};
 use crate::inputs::Inputs;
 
 /// Categories by their line in a file. Made by [`categorical_column_with_vocabulary_file`].
@@ -96,6 +98,26 @@ impl VocabularyFileColumn {
     }
 }
 
+impl Described for VocabularyFileColumn {
+    const CLASS: &'static str = "VocabularyFileCategoricalColumn";
+
+    fn template() -> VocabularyFileColumn {
+        categorical_column_with_vocabulary_file("", "")
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> VocabularyFileColumn {
+        VocabularyFileColumn {
+            key: fields.required("key", &self.key),
+            path: fields.required("vocabulary_file", &File(self.path.clone())).0,
+            size: fields.value("vocabulary_size", &self.size),
+            dtype: fields.value("dtype", &self.dtype),
+            unknown: self.unknown.fields(fields),
+            table: Arc::default(),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for VocabularyFileColumn {
     fn kind(&self) -> &'static str {
         "vocabulary_file"
@@ -111,6 +133,10 @@ impl Column for VocabularyFileColumn {
 
     fn check(&self) -> Result<()> {
         self.table().map(drop).map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

@@ -8,7 +8,9 @@ use estimand_tensor::vocabulary::Terms;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result, Strings};
 
 use super::feature::{self, CategoryKind};
+use super::json::written;
 use super::{CategoricalColumn, Categories, Column, place};
+use crate::config::{Described, Fields, Json};
 use crate::inputs::Inputs;
 
 /// Categories by their position in a list. Made by [`categorical_column_with_vocabulary_list`].
@@ -44,10 +46,7 @@ pub fn categorical_column_with_vocabulary_list(
     key: impl Into<String>,
     vocabulary_list: impl Into<TermList>,
 ) -> VocabularyListColumn {
-    let table = match vocabulary_list.into() {
-        TermList::Text(terms) => LookupTable::from_list(terms.iter()),
-        TermList::Integers(terms) => LookupTable::from_ints(terms),
-    };
+    let table = vocabulary_list.into().table();
     let unknown = Unknown::default();
     VocabularyListColumn { key: key.into(), table: Arc::new(table), unknown, site: Location::caller() }
 }
@@ -83,7 +82,23 @@ pub(super) struct Unknown {
     pub n_oov_buckets: usize,
 }
 
+impl TermList {
+    fn table(self) -> Result<LookupTable> {
+        match self {
+            TermList::Text(terms) => LookupTable::from_list(terms.iter()),
+            TermList::Integers(terms) => LookupTable::from_ints(terms),
+        }
+    }
+}
+
 impl Unknown {
+    pub(super) fn fields(self, fields: &mut Fields<'_>) -> Unknown {
+        Unknown {
+            default_value: fields.value("default_value", &self.default_value),
+            n_oov_buckets: fields.value("num_oov_buckets", &self.n_oov_buckets),
+        }
+    }
+
     pub(super) fn apply(self, table: LookupTable) -> Result<LookupTable> {
         match (self.default_value, self.n_oov_buckets) {
             (Some(id), 0) => Ok(table.default_id(id)),
@@ -104,6 +119,28 @@ pub(super) fn find(features: &Inputs, key: &str, table: &LookupTable) -> Result<
     Ok(Categories { ids: rows.with_values(table.lookup(&terms)), weights: None })
 }
 
+impl Described for VocabularyListColumn {
+    const CLASS: &'static str = "VocabularyListCategoricalColumn";
+
+    fn template() -> VocabularyListColumn {
+        categorical_column_with_vocabulary_list("", [""; 0])
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> VocabularyListColumn {
+        let terms = match &*self.table {
+            Ok(table) => TermList::from(table.vocabulary().terms()),
+            Err(_) => TermList::Text(Strings::default()),
+        };
+        let terms = fields.required("vocabulary_list", &terms);
+        VocabularyListColumn {
+            key: fields.required("key", &self.key),
+            table: Arc::new(terms.table()),
+            unknown: self.unknown.fields(fields),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for VocabularyListColumn {
     fn kind(&self) -> &'static str {
         "vocabulary_list"
@@ -119,6 +156,11 @@ impl Column for VocabularyListColumn {
 
     fn check(&self) -> Result<()> {
         self.table().map(drop).map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        self.table()?;
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

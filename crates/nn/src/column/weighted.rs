@@ -5,7 +5,9 @@ use std::panic::Location;
 use estimand_graph::RaggedTensor;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
-use super::{CategoricalColumn, Categories, Column, FeatureColumn, place};
+use super::json::written;
+use super::{CategoricalColumn, Categories, Column, FeatureColumn, numeric_column, place};
+use crate::config::{Described, Fields, Json};
 use crate::inputs::{Input, Inputs};
 
 /// A categorical column whose ids have weights. Made by [`weighted_categorical_column`].
@@ -56,6 +58,23 @@ impl WeightedColumn {
     }
 }
 
+impl Described for WeightedColumn {
+    const CLASS: &'static str = "WeightedCategoricalColumn";
+
+    fn template() -> WeightedColumn {
+        weighted_categorical_column(numeric_column(""), "")
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> WeightedColumn {
+        WeightedColumn {
+            column: fields.required("categorical_column", &self.column),
+            weight_key: fields.required("weight_feature_key", &self.weight_key),
+            dtype: fields.value("dtype", &self.dtype),
+            site: fields.site(self.site),
+        }
+    }
+}
+
 impl Column for WeightedColumn {
     fn kind(&self) -> &'static str {
         "weighted"
@@ -72,6 +91,10 @@ impl Column for WeightedColumn {
     fn check(&self) -> Result<()> {
         self.column.check()?;
         self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn parse_spec(&self) -> BatchSpec {

@@ -1,16 +1,32 @@
 //! `CustomObjects`: the classes of users that documents may name.
 
+use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use estimand_tensor::Result;
 use estimand_update::Constraint;
 
 use super::{Described, Node, read};
+use crate::column::{Column, FeatureColumn};
 use crate::layer::Layer;
 
 /// Reads a layer from its `config`.
 pub(crate) type ReadLayer = fn(&Node<'_>) -> Result<Box<dyn Layer>>;
+
+/// Reads a value of a type from the `config` of its class.
+pub type Read<T> = fn(&Node<'_>) -> Result<T>;
+
+/// A [`Read`] of any type.
+#[derive(Clone)]
+struct AnyRead(Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for AnyRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyRead")
+    }
+}
 
 /// Reads a constraint from its `config`.
 type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
@@ -64,6 +80,8 @@ type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
 pub struct CustomObjects {
     layers: BTreeMap<&'static str, ReadLayer>,
     constraints: BTreeMap<&'static str, ReadConstraint>,
+    /// Classes of other types.
+    others: BTreeMap<(TypeId, &'static str), AnyRead>,
 }
 
 impl CustomObjects {
@@ -82,6 +100,29 @@ impl CustomObjects {
     pub fn constraint(mut self, class: &'static str, read: ReadConstraint) -> CustomObjects {
         self.constraints.insert(class, read);
         self
+    }
+
+    /// Adds a column. It takes the place of another of its name.
+    pub fn column<C: Column + Described + 'static>(self) -> CustomObjects {
+        self.object::<FeatureColumn>(C::CLASS, |config| read::<C>(config).map(FeatureColumn::new))
+    }
+
+    /// Adds a class of another type, such as `Arc<dyn Head>`, by its name and a function that reads
+    /// it from its `config`. It takes the place of another of its name.
+    pub fn object<T: 'static>(mut self, class: &'static str, read: Read<T>) -> CustomObjects {
+        self.others.insert((TypeId::of::<T>(), class), AnyRead(Arc::new(read)));
+        self
+    }
+
+    /// The function that reads a class of a type.
+    pub fn find<T: 'static>(&self, class: &str) -> Option<Read<T>> {
+        let of_type = self.others.iter().filter(|((kind, _), _)| *kind == TypeId::of::<T>());
+        of_type.into_iter().find(|((_, name), _)| *name == class)?.1.0.downcast_ref().copied()
+    }
+
+    /// The names of the classes of a type.
+    pub fn names<T: 'static>(&self) -> impl Iterator<Item = &'static str> {
+        self.others.keys().filter(|(kind, _)| *kind == TypeId::of::<T>()).map(|(_, name)| *name)
     }
 
     pub(crate) fn find_layer(&self, class: &str) -> Option<ReadLayer> {

@@ -9,8 +9,8 @@ const MAX_DEPTH: usize = 100;
 /// The longest path that an error shows.
 const SHOWN: usize = 120;
 
-/// Parses a document.
-pub(crate) fn parse(text: &str) -> Result<Value> {
+/// Parses a document. Its nesting is limited, and errors name the place.
+pub fn parse(text: &str) -> Result<Value> {
     if let Some(path) = too_deep(text.as_bytes()) {
         let text = format!("the document is nested more than {MAX_DEPTH} deep");
         return Err(Error::config(text).context(format!("at {path}")));

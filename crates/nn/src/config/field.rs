@@ -38,6 +38,16 @@ impl Field for usize {
     }
 }
 
+impl Field for u64 {
+    fn write(&self) -> Result<Value> {
+        Ok((*self).into())
+    }
+
+    fn read(node: &Node<'_>) -> Result<u64> {
+        node.value().as_u64().ok_or_else(|| node.expected("a whole number from 0"))
+    }
+}
+
 impl Field for i64 {
     fn write(&self) -> Result<Value> {
         Ok((*self).into())

@@ -1,5 +1,7 @@
 //! `Fields`: writes the fields of a value, or reads them.
 
+use std::panic::Location;
+
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -134,6 +136,15 @@ impl<'a> Fields<'a> {
         let result = node.get(key).and_then(|found| found.map_or(Ok(()), |found| check(&found)));
         if let Err(error) = result {
             self.error.get_or_insert(error);
+        }
+    }
+
+    /// The source line that made the value: `own` when it is written, the line that reads the
+    /// document when it is read.
+    pub fn site(&self, own: &'static Location<'static>) -> &'static Location<'static> {
+        match &self.direction {
+            Direction::Writing(_) => own,
+            Direction::Reading { node, .. } => node.site(),
         }
     }
 

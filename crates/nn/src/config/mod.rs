@@ -29,21 +29,25 @@ mod custom_objects;
 mod document;
 mod field;
 mod fields;
+mod file;
 mod node;
+mod number;
 mod objects;
 
-use estimand_tensor::Result;
+use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};
 
 pub use serde_json::Value as Json;
 
-pub use custom_objects::CustomObjects;
 pub(crate) use custom_objects::ReadLayer;
-pub(crate) use document::parse;
+pub use custom_objects::{CustomObjects, Read};
+pub use document::parse;
 pub use field::Field;
 pub(crate) use field::{Elements, OneAxis, OneSize};
 pub use fields::Fields;
+pub use file::{File, visit_objects};
 pub use node::{Node, Object};
+pub use number::{AnyNumber, Single};
 
 /// A value that can be written as JSON and read back: a class with named fields.
 pub trait Described: Sized {
@@ -74,6 +78,22 @@ pub fn read<T: Described>(config: &Node<'_>) -> Result<T> {
     let value = T::template().fields(&mut fields);
     fields.read()?;
     Ok(value)
+}
+
+/// Reads an object of a kind: a class of `classes`, or one of the user's. The user's come first.
+pub fn read_object<T: 'static>(node: &Node<'_>, kind: &str, classes: &[(&'static str, Read<T>)]) -> Result<T> {
+    let class = node.field("class_name")?;
+    let name = class.text()?;
+    let config = node.field("config")?;
+    let objects = node.custom_objects();
+    let own = objects.find::<T>(name);
+    match own.or_else(|| classes.iter().find(|(known, _)| *known == name).map(|(_, read)| *read)) {
+        Some(read) => read(&config),
+        None => {
+            let known = classes.iter().map(|(name, _)| *name).chain(objects.names::<T>());
+            Err(Error::unknown(kind, name, known).context(format!("at {}", class.path())))
+        }
+    }
 }
 
 /// An object in the form that Keras 2.13 and later write.

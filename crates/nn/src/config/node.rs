@@ -1,9 +1,11 @@
 //! `Node`: a value in a document, with the path to it.
 
+use std::panic::Location;
+
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::CustomObjects;
+use super::{CustomObjects, Fields};
 
 /// A value in a document. Its errors show the path to it.
 #[derive(Clone, Debug)]
@@ -11,6 +13,7 @@ pub struct Node<'a> {
     value: &'a Value,
     path: String,
     objects: &'a CustomObjects,
+    site: &'static Location<'static>,
 }
 
 /// A class with its configuration.
@@ -30,8 +33,9 @@ static NOTHING: Value = Value::Null;
 
 impl<'a> Node<'a> {
     /// The whole of a document. Classes that are not of this crate are looked up in `objects`.
+    #[track_caller]
     pub fn root(value: &'a Value, objects: &'a CustomObjects) -> Node<'a> {
-        Node { value, path: "$".to_string(), objects }
+        Node { value, path: "$".to_string(), objects, site: Location::caller() }
     }
 
     /// The value itself.
@@ -47,6 +51,11 @@ impl<'a> Node<'a> {
     /// The classes of the user.
     pub fn custom_objects(&self) -> &'a CustomObjects {
         self.objects
+    }
+
+    /// The source line that reads the document.
+    pub fn site(&self) -> &'static Location<'static> {
+        self.site
     }
 
     /// An error at this place.
@@ -78,7 +87,7 @@ impl<'a> Node<'a> {
     /// The elements of an array.
     pub fn elements(&self) -> Result<Vec<Node<'a>>> {
         let elements = self.value.as_array().ok_or_else(|| self.expected("an array"))?;
-        let node = |(i, value)| Node { value, path: format!("{}[{i}]", self.path), objects: self.objects };
+        let node = |(i, value)| Node { value, path: format!("{}[{i}]", self.path), ..self.clone() };
         Ok(elements.iter().enumerate().map(node).collect())
     }
 
@@ -111,6 +120,14 @@ impl<'a> Node<'a> {
         Ok(Object { class: class.text()?, config: Some(config) })
     }
 
+    /// Reads the fields of this object by a function. A field that it does not ask for is an error.
+    pub fn with_fields<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
+        let mut fields = Fields::reading(self)?;
+        let value = read(&mut fields);
+        fields.read()?;
+        Ok(value)
+    }
+
     /// This node's path with another value: a field that is not written.
     pub(super) fn nothing(&self) -> Node<'a> {
         Node { value: &NOTHING, ..self.clone() }
@@ -119,6 +136,6 @@ impl<'a> Node<'a> {
     fn child(&self, value: &'a Value, key: &str) -> Node<'a> {
         let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_');
         let path = if plain { format!("{}.{key}", self.path) } else { format!("{}[{key:?}]", self.path) };
-        Node { value, path, objects: self.objects }
+        Node { value, path, ..self.clone() }
     }
 }

@@ -2,6 +2,7 @@
 //! the fixture.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use estimand_engine::Session;
@@ -9,6 +10,7 @@ use estimand_fixture::{Case, cases};
 use estimand_graph::{Combiner, Graph, Tensor};
 use estimand_nn::Inputs;
 use estimand_nn::column::*;
+use estimand_nn::config::CustomObjects;
 use estimand_tensor::{Array, Batch, DType, Ragged};
 
 use super::column_cases::{Fed, ids};
@@ -60,9 +62,9 @@ fn shared(column: &Case) -> Vec<FeatureColumn> {
     shared.columns().into_iter().map(Into::into).collect()
 }
 
-/// A column, with a file for its vocabulary.
-fn column(column: &Case, file: &Path) -> FeatureColumn {
-    let inner = || self::column(&column.object("column"), file);
+/// A column, with a folder for the file of its vocabulary.
+fn column(column: &Case, folder: &Path) -> FeatureColumn {
+    let inner = || self::column(&column.object("column"), folder);
     let default = || column.option::<i64>("default");
     match column.setting::<String>("kind").as_str() {
         "numeric" => numeric(column).into(),
@@ -79,15 +81,17 @@ fn column(column: &Case, file: &Path) -> FeatureColumn {
             step(default().map_or(list.clone(), |d| list.default_value(d)), column)
         }
         "file" => {
-            std::fs::write(file, column.strings("terms").join(&b'\n')).unwrap();
+            let terms = column.strings("terms").join(&b'\n');
+            let mut name = DefaultHasher::new();
+            terms.hash(&mut name);
+            let file = folder.join(format!("{:016x}.txt", name.finish()));
+            std::fs::write(&file, terms).unwrap();
             let mut of_file = categorical_column_with_vocabulary_file(key(column), file);
             if let Some(size) = column.option("size") {
                 of_file = of_file.vocabulary_size(size);
             }
             let of_file = of_file.n_oov_buckets(column.setting("n_oov_buckets"));
             let of_file = default().map_or(of_file.clone(), |d| of_file.default_value(d));
-            // The next column has another file of this name.
-            of_file.check().unwrap();
             step(of_file, column)
         }
         "hash" => {
@@ -97,7 +101,7 @@ fn column(column: &Case, file: &Path) -> FeatureColumn {
         "cross" => {
             let key = |part: &Case| match part.setting::<String>("kind").as_str() {
                 "key" => ColumnKey::from(key(part)),
-                _ => ColumnKey::from(self::column(part, file)),
+                _ => ColumnKey::from(self::column(part, folder)),
             };
             let keys: Vec<ColumnKey> = column.objects("keys").iter().map(key).collect();
             crossed_column(keys, column.setting("size")).hash_key(column.setting("hash_key")).into()
@@ -122,10 +126,10 @@ fn step<C: Into<FeatureColumn> + Steps>(made: C, column: &Case) -> FeatureColumn
     if steps { SequenceCategoricalColumn::of(made).into() } else { made.into() }
 }
 
-fn columns(case: &Case, file: &Path) -> Vec<FeatureColumn> {
+fn columns(case: &Case, folder: &Path) -> Vec<FeatureColumn> {
     let made = |one: &Case| match one.bytes("kind").as_slice() {
         b"shared" => shared(one),
-        _ => vec![column(one, file)],
+        _ => vec![column(one, folder)],
     };
     case.objects("columns").iter().flat_map(made).collect()
 }
@@ -180,37 +184,61 @@ fn assert_close(case: &Case, actual: &Array, sums: bool) {
     }
 }
 
+/// Compares the results of columns with those of TensorFlow.
+fn check(case: &Case, columns: &[FeatureColumn]) {
+    if case.name() == "ids" {
+        let (splits, values) = (case.numbers::<usize>("id_splits"), case.numbers::<i64>("ids"));
+        let rows: Vec<Vec<i64>> = splits.windows(2).map(|row| values[row[0]..row[1]].to_vec()).collect();
+        assert_eq!(ids(&columns[0], &batch(case)), rows, "{case}");
+        return;
+    }
+    let fed = fed(case, columns);
+    let mut fetches = Vec::new();
+    match case.name() {
+        "dense" => fetches.push(input_layer(&fed.features, columns)),
+        "linear" => {
+            let model = LinearModel::new(columns).sparse_combiner(combiner(case));
+            fetches.push(model.units(case.setting("units")).apply(&fed.features).logits);
+        }
+        _ => fetches.extend(<[Tensor; 2]>::from(sequence_input_layer(&fed.features, columns))),
+    }
+    let weights = case.arrays("weights").into_iter().map(|(name, value)| (name, array(&value))).collect();
+    let out = run(&fed, &fetches.iter().collect::<Vec<_>>(), &weights, case);
+    assert_close(case, &out[0], case.name() == "linear");
+    if let Some(lengths) = case.find("lengths") {
+        assert_eq!(out[1].as_slice::<i64>().unwrap(), lengths.numbers::<i64>(), "{case}");
+    }
+}
+
+/// Columns that went to JSON and back. A normalizer that is a function cannot be written.
+fn through_json(columns: &[FeatureColumn]) -> Option<Vec<FeatureColumn>> {
+    let again = |column: &FeatureColumn| match column.to_json() {
+        Ok(json) => Some(from_json(&json.to_string(), &CustomObjects::new()).unwrap()),
+        Err(error) => {
+            assert!(error.to_string().contains("a normalizer that is a function"), "{error}");
+            None
+        }
+    };
+    columns.iter().map(again).collect()
+}
+
 #[test]
 fn columns_agree_with_tensorflow() {
-    let file = std::env::temp_dir().join(format!("estimand-column-oracle-{}.txt", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("estimand-column-oracle-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
     let cases = cases("columns");
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut n_read = 0;
     for case in &cases {
-        let columns = columns(case, &file);
+        let columns = columns(case, &folder);
         *seen.entry(case.name()).or_default() += 1;
-        if case.name() == "ids" {
-            let (splits, values) = (case.numbers::<usize>("id_splits"), case.numbers::<i64>("ids"));
-            let rows: Vec<Vec<i64>> = splits.windows(2).map(|row| values[row[0]..row[1]].to_vec()).collect();
-            assert_eq!(ids(&columns[0], &batch(case)), rows, "{case}");
-            continue;
-        }
-        let fed = fed(case, &columns);
-        let mut fetches = Vec::new();
-        match case.name() {
-            "dense" => fetches.push(input_layer(&fed.features, &columns)),
-            "linear" => {
-                let model = LinearModel::new(&columns).sparse_combiner(combiner(case));
-                fetches.push(model.units(case.setting("units")).apply(&fed.features).logits);
-            }
-            _ => fetches.extend(<[Tensor; 2]>::from(sequence_input_layer(&fed.features, &columns))),
-        }
-        let weights = case.arrays("weights").into_iter().map(|(name, value)| (name, array(&value))).collect();
-        let out = run(&fed, &fetches.iter().collect::<Vec<_>>(), &weights, case);
-        assert_close(case, &out[0], case.name() == "linear");
-        if let Some(lengths) = case.find("lengths") {
-            assert_eq!(out[1].as_slice::<i64>().unwrap(), lengths.numbers::<i64>(), "{case}");
+        check(case, &columns);
+        if let Some(read) = through_json(&columns) {
+            check(case, &read);
+            n_read += 1;
         }
     }
-    let _ = std::fs::remove_file(&file);
+    std::fs::remove_dir_all(&folder).unwrap();
     assert!(cases.len() == 500 && seen.len() == 4, "{seen:?}");
+    assert!(n_read > 400, "only {n_read} cases could be written as JSON");
 }

@@ -3,6 +3,7 @@
 mod all_options;
 mod column_cases;
 mod column_errors;
+mod column_json;
 mod column_oracle;
 mod column_programs;
 mod constraints;
