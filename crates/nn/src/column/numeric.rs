@@ -197,7 +197,7 @@ impl Defaults {
             return Err(Error::config(text));
         }
         match self {
-            Defaults::One(number) => spread(vec![number.0], 1, dtype)?.reshape(&[]),
+            Defaults::One(number) => spread(vec![number.0], 1, dtype)?.reshape([]),
             Defaults::All(numbers) if numbers.len() == n => {
                 spread(numbers.iter().map(|number| number.0).collect(), n, dtype)?.reshape(dims)
             }

@@ -132,7 +132,7 @@ impl Described for SharedEmbeddings {
     const CLASS: &'static str = "SharedEmbeddings";
 
     fn template() -> SharedEmbeddings {
-        SharedEmbeddings { table: Table::new(None), ..shared_embeddings([numeric_column(""); 0], 0) }
+        SharedEmbeddings { table: Table::new(None), ..shared_embeddings(Vec::<FeatureColumn>::new(), 0) }
     }
 
     fn fields(&self, fields: &mut Fields<'_>) -> SharedEmbeddings {
@@ -162,7 +162,7 @@ impl Described for SharedEmbeddingColumn {
 
     fn template() -> SharedEmbeddingColumn {
         SharedEmbeddingColumn {
-            shared: Arc::new(shared_embeddings([numeric_column(""); 0], 0)),
+            shared: Arc::new(shared_embeddings(Vec::<FeatureColumn>::new(), 0)),
             column: numeric_column("").into(),
         }
     }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::panic::Location;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use estimand_graph::{Combiner, Graph, Initializer, Tensor};
 use estimand_nn::Inputs;
@@ -50,11 +52,21 @@ fn every_column_goes_to_json_and_back() -> Result<()> {
     Ok(())
 }
 
+/// The options that have one value only, unless they are a function.
+const FIXED: [(&str, &str); 1] = [("SequenceNumericColumn", "normalizer_fn")];
+
 /// Columns with every option at another value than the default.
 fn with_all_options() -> Vec<FeatureColumn> {
     let words = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testing/words.txt");
-    let id = categorical_column_with_identity("id", 4).default_value(3);
-    let shared = shared_embeddings([&id, &categorical_column_with_identity("other", 4)], 2)
+    // Written once for all tests of this process.
+    static NUMBERS: OnceLock<PathBuf> = OnceLock::new();
+    let numbers = NUMBERS.get_or_init(|| {
+        let path = std::env::temp_dir().join(format!("estimand-column-json-{}.txt", std::process::id()));
+        std::fs::write(&path, "3\n-4\n").unwrap();
+        path
+    });
+    let id = categorical_column_with_identity("i", 5).default_value(3);
+    let shared = shared_embeddings([&id, &categorical_column_with_identity("other", 5)], 3)
         .shared_embedding_collection_name("both")
         .combiner(Combiner::SqrtN)
         .initializer(Initializer::Ones)
@@ -74,10 +86,10 @@ fn with_all_options() -> Vec<FeatureColumn> {
             .into(),
         categorical_column_with_vocabulary_list("number", [i64::MIN, 0, i64::MAX]).into(),
         categorical_column_with_vocabulary_file("word", words).vocabulary_size(1).default_value(0).into(),
-        categorical_column_with_vocabulary_file("word", words).n_oov_buckets(2).into(),
+        categorical_column_with_vocabulary_file("n", numbers).dtype(DType::I64).n_oov_buckets(2).into(),
         categorical_column_with_hash_bucket("number", 11).dtype(DType::I64).into(),
-        crossed_column([ColumnKey::from("word"), ColumnKey::from(&id)], 9).hash_key(u64::MAX).into(),
-        weighted_categorical_column(&id, "weight").dtype(DType::I64).into(),
+        crossed_column([ColumnKey::from("word"), ColumnKey::from(&id)], 10).hash_key(u64::MAX).into(),
+        weighted_categorical_column(&id, "w").dtype(DType::I64).into(),
         indicator_column(&id).into(),
         embedding_column(&id, 3)
             .combiner(Combiner::Sum)
@@ -102,7 +114,7 @@ fn every_option_goes_to_json_and_back() -> Result<()> {
     for column in with_all_options() {
         let (json, back) = (column.to_json()?, again(&column)?);
         assert_eq!(back.to_json()?, json, "{column:?}");
-        assert_eq!(text(&[back]), text(&[column.clone()]), "{column:?}");
+        assert_eq!(text(&[back]), text(std::slice::from_ref(&column)), "{column:?}");
         let default = defaults.iter().find(|default| default["class_name"] == json["class_name"]).unwrap();
         let nested = |json: &Json| json["config"].get("shared").map_or(json["config"].clone(), |s| s["config"].clone());
         for (key, value) in nested(&json).as_object().unwrap() {
@@ -114,7 +126,8 @@ fn every_option_goes_to_json_and_back() -> Result<()> {
     let mut forgotten = Vec::new();
     for default in &defaults {
         let config = default["config"].get("shared").map_or(&default["config"], |shared| &shared["config"]);
-        for key in config.as_object().unwrap().keys() {
+        let class = default["class_name"].as_str().unwrap();
+        for key in config.as_object().unwrap().keys().filter(|key| !FIXED.contains(&(class, key.as_str()))) {
             if !changed.contains(&(default["class_name"].to_string(), key.clone())) {
                 forgotten.push(format!("{key} of {}", default["class_name"]));
             }
