@@ -49,6 +49,7 @@ mod inputs;
 pub mod layer;
 pub mod loss;
 pub mod metric;
+pub mod optimizer;
 mod regularizer;
 mod size;
 pub mod testing;

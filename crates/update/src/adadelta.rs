@@ -3,7 +3,7 @@
 use crate::bounds::rounded;
 use crate::formula::{self, Element, Formula, Reader};
 use crate::number::Number;
-use crate::{Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, bounds};
 
 /// `change = sqrt(accum_var + epsilon) / sqrt(accum_grad + epsilon) * g; w -= rate * change`, where
 /// `accum_grad` and `accum_var` are decaying means of the squares of gradient and change.
@@ -45,6 +45,10 @@ impl Formula for Adadelta {
 
     fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
         vec![("decay", 0.0), ("rho", self.rho)]
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![("rho", Setting::Number(self.rho)), ("epsilon", Setting::Number(self.epsilon))])
     }
 
     fn check(&self) -> Result<(), String> {

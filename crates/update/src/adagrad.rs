@@ -2,7 +2,7 @@
 
 use crate::formula::{self, Element, Formula, Reader};
 use crate::number::Number;
-use crate::{Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, bounds};
 
 /// `accumulator += g^2; w -= rate * g / (sqrt(accumulator) + epsilon)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +43,13 @@ impl Formula for Adagrad {
 
     fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
         vec![("decay", 0.0)]
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![
+            ("initial_accumulator_value", Setting::Number(self.initial_accumulator)),
+            ("epsilon", Setting::Number(self.epsilon)),
+        ])
     }
 
     fn check(&self) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use crate::bounds::rounded;
 use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
 use crate::number::Number;
-use crate::{Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, bounds};
 
 /// `m` and `v` are decaying means of the gradient and of its square;
 /// `w -= rate' * m / (sqrt(v) + epsilon)`, where `rate'` corrects the bias of both, which start at
@@ -76,6 +76,17 @@ impl Formula for Adam {
         let mut scalars = vec![("beta_1", self.beta_1), ("beta_2", self.beta_2), ("decay", 0.0)];
         scalars.extend(self.weight_decay.map(|decay| ("weight_decay", decay)));
         scalars
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        let mut settings = vec![
+            ("beta_1", Setting::Number(self.beta_1)),
+            ("beta_2", Setting::Number(self.beta_2)),
+            ("epsilon", Setting::Number(self.epsilon)),
+            ("amsgrad", Setting::Flag(self.amsgrad)),
+        ];
+        settings.extend(self.weight_decay.map(|decay| ("weight_decay", Setting::Number(decay))));
+        Some(settings)
     }
 
     fn check(&self) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use crate::bounds::rounded;
 use crate::formula::{self, Element, Formula, Reader};
 use crate::number::Number;
-use crate::{Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, bounds};
 
 /// `m` is the decaying mean of the gradient, `v = max(beta_2 * v, |g|)`;
 /// `w -= rate' * m / (v + epsilon)`, where `rate'` corrects `m` for having started at zero.
@@ -52,6 +52,14 @@ impl Formula for Adamax {
 
     fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
         vec![("beta_1", self.beta_1), ("beta_2", self.beta_2), ("decay", 0.0)]
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![
+            ("beta_1", Setting::Number(self.beta_1)),
+            ("beta_2", Setting::Number(self.beta_2)),
+            ("epsilon", Setting::Number(self.epsilon)),
+        ])
     }
 
     fn check(&self) -> Result<(), String> {

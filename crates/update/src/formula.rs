@@ -4,7 +4,7 @@
 //! also a [`SymbolicRule`]: the same element, read once with symbols, writes the update to a tape.
 
 use crate::number::{Number, Symbol};
-use crate::{Hyper, Slot, SparseRule, UpdateRule, width};
+use crate::{Hyper, Setting, Slot, SparseRule, UpdateRule, width};
 
 /// The number of scalars of a step.
 pub(crate) const N_SCALARS: usize = 8;
@@ -92,6 +92,12 @@ pub trait Formula: Send + Sync + std::fmt::Debug {
     /// As [`UpdateRule::scalars`].
     fn scalars(&self, steps: u64) -> Vec<(&'static str, f64)>;
 
+    /// The settings under Keras's names, with which the rule can be written down. By default it
+    /// cannot.
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        None
+    }
+
     /// Checks that settings are in their range. The error message is written for the user.
     fn check(&self) -> Result<(), String>;
 
@@ -174,6 +180,10 @@ impl<F: Formula> UpdateRule for F {
 
     fn scalars(&self, steps: u64) -> Vec<(&'static str, f64)> {
         Formula::scalars(self, steps)
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Formula::settings(self)
     }
 
     fn check(&self) -> Result<(), String> {

@@ -4,7 +4,7 @@
 use crate::bounds::rounded;
 use crate::formula::{self, Element, Formula, Reader};
 use crate::number::Number;
-use crate::{Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, bounds};
 
 /// With `p(n) = n^-power`, a square root by default, each step changes the slots by
 /// `z += g + 2 * l2_shrinkage * w - (p(n + g^2) - p(n)) / rate * w; n += g^2`. The weight is then a
@@ -88,6 +88,17 @@ impl Formula for Ftrl {
             ("l2_regularization_strength", self.l2),
             ("learning_rate_power", self.learning_rate_power),
         ]
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![
+            ("learning_rate_power", Setting::Number(self.learning_rate_power)),
+            ("initial_accumulator_value", Setting::Number(self.initial_accumulator)),
+            ("l1_regularization_strength", Setting::Number(self.l1)),
+            ("l2_regularization_strength", Setting::Number(self.l2)),
+            ("l2_shrinkage_regularization_strength", Setting::Number(self.l2_shrinkage)),
+            ("beta", Setting::Number(self.beta)),
+        ])
     }
 
     fn check(&self) -> Result<(), String> {

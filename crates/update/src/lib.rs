@@ -113,6 +113,12 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// schedule.
     fn scalars(&self, steps: u64) -> Vec<(&'static str, f64)>;
 
+    /// The settings under Keras's names, with which the rule can be written down. By default it
+    /// cannot.
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        None
+    }
+
     /// Checks that settings are in their range. The error message is written for the user.
     fn check(&self) -> Result<(), String>;
 

@@ -3,7 +3,7 @@
 use crate::bounds::rounded;
 use crate::formula::{Element, Formula, Reader, Scale};
 use crate::number::Number;
-use crate::{Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, bounds};
 
 /// Step t mixes gradient and mean gradient by
 /// `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) / 2)`:
@@ -92,6 +92,15 @@ impl Formula for Nadam {
         let cache = self.momentum_cache(steps);
         let (beta_1, beta_2) = (self.beta_1, self.beta_2);
         vec![("beta_1", beta_1), ("beta_2", beta_2), ("decay", self.schedule_decay), ("momentum_cache", cache)]
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![
+            ("beta_1", Setting::Number(self.beta_1)),
+            ("beta_2", Setting::Number(self.beta_2)),
+            ("epsilon", Setting::Number(self.epsilon)),
+            ("schedule_decay", Setting::Number(self.schedule_decay)),
+        ])
     }
 
     fn check(&self) -> Result<(), String> {

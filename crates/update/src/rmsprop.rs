@@ -4,7 +4,7 @@
 use crate::bounds::rounded;
 use crate::formula::{self, Element, Formula, Reader, Scale};
 use crate::number::Number;
-use crate::{Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, bounds};
 
 /// `rms = rho * rms + (1 - rho) * g^2`. In the centered form, `mg` is the mean gradient, and the
 /// variance `rms - mg^2` replaces `rms`.
@@ -90,6 +90,15 @@ impl Formula for RmsProp {
 
     fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
         vec![("decay", 0.0), ("momentum", self.momentum), ("rho", self.rho)]
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![
+            ("rho", Setting::Number(self.rho)),
+            ("momentum", Setting::Number(self.momentum)),
+            ("epsilon", Setting::Number(self.epsilon)),
+            ("centered", Setting::Flag(self.centered)),
+        ])
     }
 
     fn check(&self) -> Result<(), String> {

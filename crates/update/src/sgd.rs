@@ -2,7 +2,7 @@
 
 use crate::formula::{self, Element, Formula, Reader};
 use crate::number::Number;
-use crate::{Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, bounds};
 
 /// `velocity = momentum * velocity - rate * g; w += velocity`. Without momentum, `w -= rate * g`
 /// and there is no slot.
@@ -47,6 +47,10 @@ impl Formula for Sgd {
 
     fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
         vec![("decay", 0.0), ("momentum", self.momentum)]
+    }
+
+    fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+        Some(vec![("momentum", Setting::Number(self.momentum)), ("nesterov", Setting::Flag(self.nesterov))])
     }
 
     fn check(&self) -> Result<(), String> {

@@ -108,7 +108,12 @@ pub struct Apply {
 impl Optimizer {
     /// Creates an optimizer from a rule and a learning rate: a number or a [`Schedule`].
     pub fn new(rule: impl UpdateRule + 'static, rate: impl Into<Schedule>) -> Optimizer {
-        Optimizer { rule: Arc::new(rule), rate: rate.into(), clip: None, lazy: false }
+        Optimizer::from_rule(Arc::new(rule), rate)
+    }
+
+    /// Creates an optimizer from a rule whose type is known only at run time.
+    pub fn from_rule(rule: Arc<dyn UpdateRule>, rate: impl Into<Schedule>) -> Optimizer {
+        Optimizer { rule, rate: rate.into(), clip: None, lazy: false }
     }
 
     /// Creates the optimizer with this TensorFlow name (`SGD`, `Adagrad`, `Adam`, `Ftrl`,
@@ -129,7 +134,7 @@ impl Optimizer {
             return Err(Error::unknown("optimizer", name, names));
         };
         let rate = rate.unwrap_or_else(|| rule.default_learning_rate());
-        Ok(Optimizer { rule: rule.into(), rate: rate.into(), clip: None, lazy: false })
+        Ok(Optimizer::from_rule(rule.into(), rate))
     }
 
     /// Limits gradients. By default they are not limited.
@@ -145,14 +150,34 @@ impl Optimizer {
         self
     }
 
+    /// The update rule.
+    pub fn rule(&self) -> &dyn UpdateRule {
+        &*self.rule
+    }
+
+    /// The learning rate at each step.
+    pub fn learning_rate(&self) -> &Schedule {
+        &self.rate
+    }
+
+    /// The limit of gradients, if there is one.
+    pub fn gradient_clip(&self) -> Option<Clip> {
+        self.clip
+    }
+
+    /// Whether only rows that have a gradient are updated.
+    pub fn is_lazy(&self) -> bool {
+        self.lazy
+    }
+
     /// Returns the update as nodes, for programs that cannot run the rule's kernels. A rule that is
     /// written for slices alone is an error that names it.
     pub fn symbolic(&self) -> Result<SymbolicUpdate<'_>> {
         SymbolicUpdate::new(&*self.rule, &self.rate, self.lazy)
     }
 
-    /// Checks the settings of the rule and of the schedule.
-    fn check(&self) -> Result<()> {
+    /// Checks the settings of the rule and of the schedule. `minimize` does so too.
+    pub fn check(&self) -> Result<()> {
         let checked = self.rule.check().and_then(|()| self.rate.check());
         checked.map_err(|text| Error::config(format!("{}: {text}", self.rule.name())))
     }

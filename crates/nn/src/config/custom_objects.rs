@@ -6,9 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_tensor::Result;
-use estimand_update::Constraint;
+use estimand_update::{Constraint, UpdateRule};
 
-use super::{Described, Node, read};
+use super::optimizer::ReadRule;
+use super::{Described, Fields, Node, read};
 use crate::column::{Column, FeatureColumn};
 use crate::layer::Layer;
 
@@ -82,6 +83,7 @@ pub struct CustomObjects {
     constraints: BTreeMap<&'static str, ReadConstraint>,
     /// Classes of other types.
     others: BTreeMap<(TypeId, &'static str), AnyRead>,
+    rules: BTreeMap<&'static str, ReadRule>,
 }
 
 impl CustomObjects {
@@ -123,6 +125,72 @@ impl CustomObjects {
     /// The names of the classes of a type.
     pub fn names<T: 'static>(&self) -> impl Iterator<Item = &'static str> {
         self.others.keys().filter(|(kind, _)| *kind == TypeId::of::<T>()).map(|(_, name)| *name)
+    }
+
+    /// Adds the rule of an optimizer by its name and a function that reads its settings. Fields
+    /// that all optimizers have, such as `learning_rate`, are read apart.
+    ///
+    /// ```
+    /// # use estimand_update::{Element, Formula, Number, Reader, Setting, Slot, SparseRule};
+    /// # #[derive(Clone, Copy)]
+    /// # struct Step<N>(N, f64);
+    /// # impl<N: Number> Element<N, 0> for Step<N> {
+    /// #     #[inline(always)]
+    /// #     fn step(self, w: N, g: N, _: [N; 0]) -> (N, [N; 0]) {
+    /// #         (w - self.0 * g * w.number(self.1), [])
+    /// #     }
+    /// # }
+    /// use std::sync::Arc;
+    /// use estimand_graph::Optimizer;
+    /// use estimand_nn::{config::CustomObjects, optimizer};
+    ///
+    /// #[derive(Debug)]
+    /// struct Scaled(f64);
+    ///
+    /// impl Formula for Scaled {
+    ///     fn name(&self) -> &'static str {
+    ///         "Scaled"
+    ///     }
+    ///     fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
+    ///         Some(vec![("scale", Setting::Number(self.0))])
+    ///     }
+    ///     // ..
+    /// #   fn slots(&self) -> Vec<Slot> {
+    /// #       Vec::new()
+    /// #   }
+    /// #   fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
+    /// #       Vec::new()
+    /// #   }
+    /// #   fn check(&self) -> Result<(), String> {
+    /// #       Ok(())
+    /// #   }
+    /// #   fn sparse(&self) -> SparseRule {
+    /// #       SparseRule::TouchedRows
+    /// #   }
+    /// #   fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
+    /// #       [rate; 8]
+    /// #   }
+    /// #   fn update<N: Number>(&self, [rate, ..]: [N; 8], reader: impl Reader<N>) {
+    /// #       reader.read(Step(rate, self.0))
+    /// #   }
+    /// }
+    ///
+    /// let objects = CustomObjects::new().rule("Scaled", |fields| Arc::new(Scaled(fields.required("scale", &1.0))));
+    /// let json = optimizer::to_json(&Optimizer::new(Scaled(2.0), 0.1))?;
+    /// assert_eq!(optimizer::to_json(&optimizer::from_json(&json.to_string(), &objects)?)?, json);
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn rule(mut self, class: &'static str, read: fn(&mut Fields<'_>) -> Arc<dyn UpdateRule>) -> CustomObjects {
+        self.rules.insert(class, read);
+        self
+    }
+
+    pub(super) fn find_rule(&self, class: &str) -> Option<ReadRule> {
+        self.rules.get(class).copied()
+    }
+
+    pub(super) fn rule_names(&self) -> impl Iterator<Item = &'static str> {
+        self.rules.keys().copied()
     }
 
     pub(crate) fn find_layer(&self, class: &str) -> Option<ReadLayer> {

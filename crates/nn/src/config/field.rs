@@ -38,13 +38,18 @@ impl Field for usize {
     }
 }
 
+/// Keras writes numbers of steps as its user gave them, such as `1e5`.
 impl Field for u64 {
     fn write(&self) -> Result<Value> {
         Ok((*self).into())
     }
 
     fn read(node: &Node<'_>) -> Result<u64> {
-        node.value().as_u64().ok_or_else(|| node.expected("a whole number from 0"))
+        // Above this, a float does not hold every whole number.
+        const LARGEST: f64 = 9_007_199_254_740_992.0;
+        let whole = |x: f64| (x.fract() == 0.0 && (0.0..=LARGEST).contains(&x)).then_some(x as u64);
+        let number = node.value().as_u64().or_else(|| node.value().as_f64().and_then(whole));
+        number.ok_or_else(|| node.expected("a whole number from 0"))
     }
 }
 

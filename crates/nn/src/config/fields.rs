@@ -148,6 +148,22 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Whether a document that is read has a field.
+    pub fn has(&self, key: &str) -> bool {
+        match &self.direction {
+            Direction::Writing(_) => false,
+            Direction::Reading { node, .. } => node.map().is_ok_and(|map| map.contains_key(key)),
+        }
+    }
+
+    /// Whether a field was asked for already.
+    pub(super) fn is_asked(&self, key: &str) -> bool {
+        match &self.direction {
+            Direction::Writing(map) => map.contains_key(key),
+            Direction::Reading { known, .. } => known.contains(&key),
+        }
+    }
+
     /// Records an error, such as a value that cannot be written.
     pub fn refuse(&mut self, error: Error) {
         self.error.get_or_insert(error);

@@ -3,8 +3,8 @@
 //! A value describes its fields once, in [`Described::fields`]. The same description writes them
 //! and reads them back ([`Fields`]), so the two cannot differ. `node` is a place in a document with
 //! its path, which errors show; `document` parses text; `field` and `objects` say how numbers,
-//! initializers, regularizers, constraints and activations are spelled; `custom_objects` holds the
-//! classes of users.
+//! initializers, regularizers, constraints and activations are spelled, `optimizer` and `schedule`
+//! those named so; `custom_objects` holds the classes of users.
 //!
 //! ```
 //! use estimand_nn::config::CustomObjects;
@@ -33,6 +33,8 @@ mod file;
 mod node;
 mod number;
 mod objects;
+mod optimizer;
+mod schedule;
 
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};

@@ -13,7 +13,7 @@ use crate::activation::Activation;
 use crate::regularizer::Regularizer;
 
 /// Reads the fields of an object; without any if the document has only the class's name.
-fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
+pub(super) fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
     let nothing = Value::Object(Map::new());
     let none = super::CustomObjects::new();
     let nothing = Node::root(&nothing, &none);
@@ -24,7 +24,7 @@ fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fields<'_>) -
 }
 
 /// `GlorotUniform` and `glorot_uniform` are the same class.
-fn is_called(class: &str, name: &str) -> bool {
+pub(super) fn is_called(class: &str, name: &str) -> bool {
     let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
     plain(class) == plain(name)
 }
@@ -168,22 +168,27 @@ impl Field for Regularizer {
     }
 }
 
+/// The settings of a constraint or a rule as fields.
+pub(super) fn written_settings(settings: Vec<(&'static str, Setting)>) -> Result<Map<String, Value>> {
+    let mut config = Map::new();
+    for (key, setting) in settings {
+        let value = match setting {
+            Setting::Flag(flag) => flag.write()?,
+            Setting::Number(number) => number.write()?,
+            Setting::Integers(list) => Elements(list).write()?,
+        };
+        config.insert(key.to_string(), value);
+    }
+    Ok(config)
+}
+
 impl Field for Arc<dyn Constraint> {
     fn write(&self) -> Result<Value> {
         let Some(settings) = self.settings() else {
             let text = format!("the constraint {} cannot be written as JSON: it has no `settings`", self.name());
             return Err(Error::unsupported(text).help("implement Constraint::settings for it"));
         };
-        let mut config = Map::new();
-        for (key, setting) in settings {
-            let value = match setting {
-                Setting::Flag(flag) => flag.write()?,
-                Setting::Number(number) => number.write()?,
-                Setting::Integers(list) => Elements(list).write()?,
-            };
-            config.insert(key.to_string(), value);
-        }
-        Ok(object("keras.constraints", self.name(), Value::Object(config)))
+        Ok(object("keras.constraints", self.name(), Value::Object(written_settings(settings)?)))
     }
 
     fn read(node: &Node<'_>) -> Result<Arc<dyn Constraint>> {

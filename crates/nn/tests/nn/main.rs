@@ -17,6 +17,7 @@ mod layers;
 mod losses;
 mod merges;
 mod metrics;
+mod optimizer_json;
 mod programs;
 mod random_layers;
 mod recurrent;

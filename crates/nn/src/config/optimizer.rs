@@ -1,0 +1,229 @@
+//! How optimizers are spelled: as those of `tf.keras.optimizers.legacy`, whose arithmetic they
+//! follow.
+//!
+//! Keras has a second generation of optimizers under the same names: `tf.keras.optimizers` since
+//! 2.11, and Keras 3. A document of it is read where its arithmetic is the same. It is not for
+//! RMSprop without momentum and for Adagrad, which add epsilon inside of the root; they are
+//! refused. Nadam is the one here with a `schedule_decay` of 1.
+
+use std::sync::Arc;
+
+use estimand_graph::{Clip, Optimizer};
+use estimand_tensor::{Error, Result};
+use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd, UpdateRule};
+use serde_json::{Map, Value};
+
+use super::objects::{configured, is_called, written_settings};
+use super::{Field, Fields, Node, object};
+
+/// Reads the settings of a rule. The fields of the optimizer, such as `learning_rate`, are read
+/// apart.
+pub(super) type ReadRule = fn(&mut Fields<'_>) -> Arc<dyn UpdateRule>;
+
+/// The name of TensorFlow 1's RMSprop. Keras's has the same name but for one letter's case.
+const RMSPROP_V1: &str = "RMSPropOptimizer";
+
+const CLASSES: [(&str, ReadRule); 10] = [
+    ("SGD", sgd),
+    ("Adagrad", adagrad),
+    ("Adam", |fields| adam(fields, None)),
+    ("AdamW", |fields| adam(fields, Some(0.004))),
+    ("Ftrl", ftrl),
+    ("RMSprop", |fields| rmsprop(fields, RmsProp::default(), 1e-7)),
+    (RMSPROP_V1, |fields| rmsprop(fields, RmsProp::v1(), 1e-10)),
+    ("Adadelta", adadelta),
+    ("Adamax", adamax),
+    ("Nadam", nadam),
+];
+
+/// Whether a document is of Keras's newer generation, all of which have this field.
+fn is_newer(fields: &Fields<'_>) -> bool {
+    fields.has("use_ema")
+}
+
+fn sgd(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
+    Arc::new(Sgd::default().momentum(fields.value("momentum", &0.0)).nesterov(fields.value("nesterov", &false)))
+}
+
+fn adagrad(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
+    let epsilon = fields.value("epsilon", &1e-7);
+    if is_newer(fields) && epsilon != 0.0 {
+        fields.refuse_here(
+            "this Adagrad is of Keras's newer generation, which adds epsilon inside of the root; \
+             Estimand has tf.keras.optimizers.legacy.Adagrad, which adds it outside",
+        );
+    }
+    let initial = fields.value("initial_accumulator_value", &0.1);
+    Arc::new(Adagrad::default().initial_accumulator(initial).epsilon(epsilon))
+}
+
+fn adam(fields: &mut Fields<'_>, usual_decay: Option<f64>) -> Arc<dyn UpdateRule> {
+    let adam = Adam::default()
+        .beta_1(fields.value("beta_1", &0.9))
+        .beta_2(fields.value("beta_2", &0.999))
+        .epsilon(fields.value("epsilon", &1e-7))
+        .amsgrad(fields.value("amsgrad", &false));
+    Arc::new(match fields.value("weight_decay", &usual_decay) {
+        Some(decay) => adam.weight_decay(decay),
+        None => adam,
+    })
+}
+
+fn ftrl(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
+    Arc::new(
+        Ftrl::default()
+            .learning_rate_power(fields.value("learning_rate_power", &-0.5))
+            .initial_accumulator(fields.value("initial_accumulator_value", &0.1))
+            .l1(fields.value("l1_regularization_strength", &0.0))
+            .l2(fields.value("l2_regularization_strength", &0.0))
+            .l2_shrinkage(fields.value("l2_shrinkage_regularization_strength", &0.0))
+            .beta(fields.value("beta", &0.0)),
+    )
+}
+
+fn rmsprop(fields: &mut Fields<'_>, rule: RmsProp, epsilon: f64) -> Arc<dyn UpdateRule> {
+    let momentum = fields.value("momentum", &0.0);
+    if is_newer(fields) && momentum == 0.0 {
+        fields.refuse_here(
+            "this RMSprop is of Keras's newer generation, which adds epsilon inside of the root; \
+             without momentum, Estimand has tf.keras.optimizers.legacy.RMSprop, which adds it outside",
+        );
+    }
+    Arc::new(
+        rule.rho(fields.value("rho", &0.9))
+            .momentum(momentum)
+            .epsilon(fields.value("epsilon", &epsilon))
+            .centered(fields.value("centered", &false)),
+    )
+}
+
+fn adadelta(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
+    Arc::new(Adadelta::default().rho(fields.value("rho", &0.95)).epsilon(fields.value("epsilon", &1e-7)))
+}
+
+fn adamax(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
+    Arc::new(
+        Adamax::default()
+            .beta_1(fields.value("beta_1", &0.9))
+            .beta_2(fields.value("beta_2", &0.999))
+            .epsilon(fields.value("epsilon", &1e-7)),
+    )
+}
+
+fn nadam(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
+    let schedule_decay = match is_newer(fields) {
+        true => 1.0,
+        // TF: Keras writes it as `decay`, but its constructor takes only the other name.
+        false => fields.renamed(&["schedule_decay", "decay"], &0.004),
+    };
+    Arc::new(
+        Nadam::default()
+            .beta_1(fields.value("beta_1", &0.9))
+            .beta_2(fields.value("beta_2", &0.999))
+            .epsilon(fields.value("epsilon", &1e-7))
+            .schedule_decay(schedule_decay),
+    )
+}
+
+impl Field for Optimizer {
+    fn write(&self) -> Result<Value> {
+        let name = self.rule().name();
+        let Some(settings) = self.rule().settings() else {
+            let text = format!("the optimizer {name} cannot be written as JSON: its rule has no `settings`");
+            return Err(Error::unsupported(text).help("implement Formula::settings or UpdateRule::settings for it"));
+        };
+        let mut config = Map::new();
+        config.insert("name".to_string(), name.into());
+        config.insert("learning_rate".to_string(), self.learning_rate().write()?);
+        config.extend(written_settings(settings)?);
+        if let Some(clip) = self.gradient_clip() {
+            let (key, limit) = match clip {
+                Clip::Value(limit) => ("clipvalue", limit),
+                Clip::Norm(limit) => ("clipnorm", limit),
+                Clip::GlobalNorm(limit) => ("global_clipnorm", limit),
+            };
+            config.insert(key.to_string(), limit.write()?);
+        }
+        if self.is_lazy() {
+            config.insert("lazy".to_string(), true.into());
+        }
+        let (module, class) = match name {
+            "RMSProp" => ("estimand", RMSPROP_V1),
+            // Only the newer generation has it.
+            "AdamW" => ("keras.optimizers", name),
+            _ if CLASSES.iter().any(|(class, _)| *class == name) => ("keras.optimizers.legacy", name),
+            _ => ("custom", name),
+        };
+        Ok(object(module, class, Value::Object(config)))
+    }
+
+    fn read(node: &Node<'_>) -> Result<Optimizer> {
+        let found = node.object()?;
+        let objects = node.custom_objects();
+        let ours = || CLASSES.iter().find(|(class, _)| is_called(found.class, class)).map(|(_, read)| *read);
+        let Some(rule) = objects.find_rule(found.class).or_else(ours) else {
+            let known = CLASSES.iter().map(|(class, _)| *class).chain(objects.rule_names());
+            return Err(Error::unknown("optimizer", found.class, known).context(format!("at {}", node.path())));
+        };
+        configured(found.config.as_ref(), |fields| read(fields, rule))
+    }
+}
+
+/// The fields of the rule, then those that all optimizers have.
+fn read(fields: &mut Fields<'_>, rule: ReadRule) -> Optimizer {
+    let newer = is_newer(fields);
+    let rule = rule(fields);
+    let usual = Schedule::Constant(rule.default_learning_rate());
+    let rate = fields.renamed(&["learning_rate", "lr"], &usual);
+    let decay = if fields.is_asked("decay") { 0.0 } else { fields.value("decay", &0.0) };
+    let rate = match rate {
+        rate if decay == 0.0 => rate,
+        Schedule::Constant(initial) => {
+            Schedule::InverseTime { initial, decay_steps: 1, decay_rate: decay, staircase: false }
+        }
+        rate => {
+            fields.refuse_here("`decay` is set, and the learning rate is a schedule: expected one of the two");
+            rate
+        }
+    };
+    let mut optimizer = Optimizer::from_rule(rule, rate);
+    // TF: for the newer generation, a limit of 0 is none.
+    let clips: [(&'static str, fn(f64) -> Clip); 3] =
+        [("clipvalue", Clip::Value), ("clipnorm", Clip::Norm), ("global_clipnorm", Clip::GlobalNorm)];
+    let limit = |(key, clip): (&'static str, fn(f64) -> Clip)| {
+        let limit = fields.value(key, &None::<f64>).filter(|limit| !newer || *limit != 0.0);
+        limit.map(|limit| (key, clip(limit)))
+    };
+    let set: Vec<(&str, Clip)> = clips.into_iter().filter_map(limit).collect();
+    match set[..] {
+        [] => {}
+        [(_, clip)] => optimizer = optimizer.clip(clip),
+        [(one, _), (other, _), ..] => {
+            fields.refuse_here(&format!("`{one}` and `{other}` are set: expected one limit of gradients"));
+        }
+    }
+    if fields.value("lazy", &false) {
+        optimizer = optimizer.lazy();
+    }
+    // Here the rule's name is the scope of its slots.
+    fields.ignored("name");
+    read_newer(fields);
+    if let Err(error) = optimizer.check() {
+        fields.refuse_here(&error.to_string());
+    }
+    optimizer
+}
+
+/// Options of the newer generation that Estimand does not have, and notes about how Keras runs it.
+fn read_newer(fields: &mut Fields<'_>) {
+    fields.only_read("use_ema", &[false.into()]);
+    for key in ["loss_scale_factor", "gradient_accumulation_steps"] {
+        fields.only_read(key, &[Value::Null]);
+    }
+    if !fields.is_asked("weight_decay") {
+        fields.only_read("weight_decay", &[Value::Null, 0.into(), 0.0.into()]);
+    }
+    for key in ["ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legacy_optimizer"] {
+        fields.ignored(key);
+    }
+}
