@@ -16,6 +16,7 @@ mod metrics;
 mod models;
 mod not_finite;
 mod on_request;
+mod open;
 mod prediction;
 mod premade;
 mod profiler;

@@ -86,7 +86,7 @@ impl Estimator {
         self,
         metrics: impl Fn(&MetricsContext<'_>) -> Result<Vec<(N, Metric)>> + Send + Sync + 'static,
     ) -> Estimator {
-        self.map_model_fn(|model_fn: ModelFn| {
+        self.map_model_fn("metrics that `add_metrics` adds", |model_fn: ModelFn| {
             Arc::new(move |cx: &ModelFnContext<'_>| {
                 let spec = model_fn(cx)?;
                 // Training computes only the metrics that the configuration names.

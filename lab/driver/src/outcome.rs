@@ -75,7 +75,7 @@ impl Outcome {
             let ending: &[u8] = match name {
                 name if name.starts_with("model/export/") => b"end\n",
                 name if name.ends_with(".html") => b"</html>\n",
-                name if name.ends_with("graph.pbtxt") => b"}\n",
+                name if name.ends_with("graph.pbtxt") || name.ends_with("estimator.json") => b"}\n",
                 _ => b"",
             };
             if !bytes.ends_with(ending) {

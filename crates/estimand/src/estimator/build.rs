@@ -57,7 +57,7 @@ impl Estimator {
     }
 
     /// Opens a dataset at a position and looks at its first batch.
-    pub(crate) fn open(&self, data: Dataset, cx: &InputContext, from: &Position) -> Result<Opened> {
+    pub(crate) fn open_input(&self, data: Dataset, cx: &InputContext, from: &Position) -> Result<Opened> {
         let mut stream = data.open(cx, from)?;
         let first = stream.pull(1)?;
         let mut spec = match &first {

@@ -60,7 +60,7 @@ impl Estimator {
     pub(crate) fn open_for_evaluation(&self, input: &dyn InputFn) -> Result<Opened> {
         self.check_whole(input)?;
         let cx = self.input_context(Mode::Eval, self.config.tf_random_seed.unwrap_or(0), 0);
-        self.open(self.dataset(input, cx)?, &cx, &Position::default())
+        self.open_input(self.dataset(input, cx)?, &cx, &Position::default())
     }
 
     /// Checks that this process does not evaluate one shard of the input and report it as the

@@ -39,6 +39,7 @@ use estimand_checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Mode, Result};
 use tracing::{info, warn};
 
+use crate::description::Description;
 use crate::events::{EventFiles, LentEvents};
 use crate::model_fn::{ModelFn, ModelFnContext};
 use crate::model_folder::newest::{newest, read_at, read_newest};
@@ -78,6 +79,8 @@ pub struct Estimator {
     config: RunConfig,
     params: HParams,
     warm_start_from: Option<WarmStartSettings>,
+    /// What the model folder says of the model.
+    description: Description,
     /// The source line of each variable, and the mode that created it first.
     sites: Mutex<HashMap<String, (Mode, String)>>,
     /// The model of the last prediction, kept for reuse.
@@ -96,9 +99,16 @@ pub struct EstimatorBuilder {
     config: RunConfig,
     params: HParams,
     warm_start_from: Option<WarmStartSettings>,
+    description: Description,
 }
 
 impl EstimatorBuilder {
+    /// Sets what the model folder says of the model. By default, that it is a function.
+    pub(crate) fn described(mut self, description: Description) -> EstimatorBuilder {
+        self.description = description;
+        self
+    }
+
     /// Sets the folder of checkpoints and event files. By default, the folder of the configuration,
     /// or a new temporary one, which is removed when the estimator is dropped.
     pub fn model_dir(mut self, folder: impl Into<PathBuf>) -> EstimatorBuilder {
@@ -162,6 +172,7 @@ impl EstimatorBuilder {
             config,
             params: self.params,
             warm_start_from: self.warm_start_from,
+            description: self.description,
             sites: Mutex::default(),
             resident: Mutex::default(),
             event_files: EventFiles::default(),
@@ -182,12 +193,13 @@ impl Estimator {
             config: RunConfig::new(),
             params: HParams::new(),
             warm_start_from: None,
+            description: Description::function(),
         }
     }
 
-    /// Returns the same estimator with its model function wrapped by `change`.
-    pub(crate) fn map_model_fn(self, change: impl FnOnce(ModelFn) -> ModelFn) -> Estimator {
-        Estimator { model_fn: change(self.model_fn), ..self }
+    /// Returns the same estimator with its model function wrapped by `change`, which adds `what`.
+    pub(crate) fn map_model_fn(self, what: &'static str, change: impl FnOnce(ModelFn) -> ModelFn) -> Estimator {
+        Estimator { model_fn: change(self.model_fn), description: self.description.without(what), ..self }
     }
 
     /// The folder of checkpoints and event files.

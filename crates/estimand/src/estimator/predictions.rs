@@ -99,7 +99,7 @@ impl<'a> Predictions<'a> {
         let seed = self.estimator.config.tf_random_seed.unwrap_or(0);
         let cx = self.estimator.input_context(Mode::Predict, seed, 0);
         let data = self.estimator.dataset(&*self.spec.input, cx)?;
-        let Opened { stream, first, spec, .. } = self.estimator.open(data, &cx, &Position::default())?;
+        let Opened { stream, first, spec, .. } = self.estimator.open_input(data, &cx, &Position::default())?;
         let users = std::mem::take(&mut self.spec.hooks);
         let (asked_for, keys) = (self.spec.checkpoint.as_deref(), self.spec.keys.clone());
         let (resident, hooks) = self.estimator.take_resident(&spec, asked_for, keys, users)?;

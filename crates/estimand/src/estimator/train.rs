@@ -64,6 +64,7 @@ impl Estimator {
             run.requests.stop = own_entries::stop_reason(reader)?.filter(|_| run.goes_on).map(Stop::decided);
         }
         if saves {
+            self.description.write(&self.model_dir)?;
             run.unfinished = Some(Unfinished::begin(&self.model_dir, saved_step, killed, steps)?);
         }
         self.forget_resident();
@@ -153,7 +154,7 @@ impl Estimator {
             warn!("The input is read from its beginning: {}", error.message());
             place.position = Position::default();
         }
-        let opened = self.open(data, &cx, &place.position)?;
+        let opened = self.open_input(data, &cx, &place.position)?;
         if opened.first.is_none() && !goes_on && place.position != Position::default() {
             // The checkpoint was saved at the last batch, and its run ended with the input. This
             // run reads the next epoch.

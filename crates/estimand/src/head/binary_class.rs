@@ -1,11 +1,13 @@
 //! `BinaryClassHead`: one of two classes.
 
 use estimand_graph::Tensor;
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_nn::metric::{self, Metric};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
 use super::classes::{Classes, between, class_setters, class_weights_setter};
+use super::json::written;
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
@@ -57,6 +59,22 @@ class_weights_setter!(BinaryClassHead);
 const LOSS: LossKind =
     LossKind { width: 1, weights_by_logit: false, default: |cx| cx.logits.sigmoid_cross_entropy(cx.labels) };
 
+impl Described for BinaryClassHead {
+    const CLASS: &'static str = "BinaryClassHead";
+
+    fn template() -> BinaryClassHead {
+        BinaryClassHead::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> BinaryClassHead {
+        BinaryClassHead {
+            settings: self.settings.fields_without_functions(fields),
+            classes: self.classes.fields(fields),
+            thresholds: fields.value("thresholds", &self.thresholds),
+        }
+    }
+}
+
 impl Head for BinaryClassHead {
     fn name(&self) -> Option<String> {
         self.settings.name.clone()
@@ -68,6 +86,10 @@ impl Head for BinaryClassHead {
 
     fn reporting(&self) -> &Reporting {
         &self.settings.reporting
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn check(&self) -> Result<()> {

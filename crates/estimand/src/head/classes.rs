@@ -1,6 +1,7 @@
 //! The classes of a classifier: their ids, their names, and the labels that stand for them.
 
 use estimand_graph::{LookupTable, Tensor};
+use estimand_nn::config::Fields;
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape};
 
 use super::slice::Term;
@@ -16,6 +17,15 @@ pub(super) struct Classes {
 impl Classes {
     pub(super) fn new(n: usize) -> Classes {
         Classes { n, vocabulary: None, weights: None }
+    }
+
+    /// The names and the weights of the classes.
+    pub(super) fn fields(&self, fields: &mut Fields<'_>) -> Classes {
+        Classes {
+            n: self.n,
+            vocabulary: fields.value("label_vocabulary", &self.vocabulary),
+            weights: fields.optional("class_weights", &self.weights),
+        }
     }
 
     pub(super) fn check(&self) -> Result<()> {

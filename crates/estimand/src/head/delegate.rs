@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
+use estimand_nn::config::Json;
 use estimand_tensor::Result;
 use indexmap::IndexMap;
 
@@ -11,8 +12,13 @@ use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::ExportOutput;
 
 /// Implements `Head` by delegation to the head that an expression returns.
+///
+/// A head that wraps another is a class of its own, which writes itself.
 macro_rules! delegate_head {
     ($head:ty, |$self_:ident| $other:expr) => {
+        crate::head::delegate::delegate_head!($head, |$self_| $other, Head::to_json($other));
+    };
+    ($head:ty, |$self_:ident| $other:expr, $json:expr) => {
         impl Head for $head {
             fn name(&self) -> Option<String> {
                 let $self_ = self;
@@ -54,6 +60,11 @@ macro_rules! delegate_head {
                 Head::n_training_scopes($other)
             }
 
+            fn to_json(&self) -> Result<Json> {
+                let $self_ = self;
+                $json
+            }
+
             fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
                 let $self_ = self;
                 Head::measures($other, batch, logits)
@@ -62,7 +73,7 @@ macro_rules! delegate_head {
     };
 }
 
+pub(super) use delegate_head;
+
 delegate_head!(Box<dyn Head>, |head| &**head);
 delegate_head!(Arc<dyn Head>, |head| &**head);
-
-pub(super) use delegate_head;

@@ -2,11 +2,13 @@
 //! function, and a range of labels.
 
 use estimand_graph::Tensor;
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_nn::{LogPoisson, Loss};
 use estimand_tensor::Result;
 use indexmap::IndexMap;
 
 use super::delegate::delegate_head;
+use super::json::written;
 use super::settings::{LossFn, head_setters};
 use super::{Head, LabelledBatch, Measures, Predictions, RegressionHead, Reporting};
 use crate::ExportOutput;
@@ -20,13 +22,14 @@ use crate::ExportOutput;
 #[must_use]
 pub struct PoissonRegressionHead {
     regression: RegressionHead,
+    full: bool,
 }
 
 impl PoissonRegressionHead {
     /// A head for one count.
     pub fn new() -> PoissonRegressionHead {
         let regression = RegressionHead::new().inverse_link_fn(Tensor::exp).label_range(0.0, f64::INFINITY);
-        PoissonRegressionHead { regression }.compute_full_loss(true)
+        PoissonRegressionHead { regression, full: true }.compute_full_loss(true)
     }
 
     /// Sets how many counts there are for each example. By default, 1.
@@ -39,6 +42,7 @@ impl PoissonRegressionHead {
     pub fn compute_full_loss(mut self, full: bool) -> PoissonRegressionHead {
         let loss =
             move |labels: &Tensor, logits: &Tensor| LogPoisson::new().compute_full_loss(full).elements(labels, logits);
+        self.full = full;
         self.regression.settings.loss_fn = Some(LossFn::new(move |cx| loss(cx.labels, cx.logits)));
         self
     }
@@ -76,5 +80,32 @@ impl Default for LogisticRegressionHead {
 
 head_setters!(PoissonRegressionHead, regression.settings);
 head_setters!(LogisticRegressionHead, regression.settings);
-delegate_head!(PoissonRegressionHead, |head| &head.regression);
-delegate_head!(LogisticRegressionHead, |head| &head.regression);
+delegate_head!(PoissonRegressionHead, |head| &head.regression, written(head));
+delegate_head!(LogisticRegressionHead, |head| &head.regression, written(head));
+
+impl Described for PoissonRegressionHead {
+    const CLASS: &'static str = "PoissonRegressionHead";
+
+    fn template() -> PoissonRegressionHead {
+        PoissonRegressionHead::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> PoissonRegressionHead {
+        let regression = self.regression.shared_fields(fields);
+        let full = fields.value("compute_full_loss", &self.full);
+        PoissonRegressionHead { regression, full }.compute_full_loss(full)
+    }
+}
+
+impl Described for LogisticRegressionHead {
+    const CLASS: &'static str = "LogisticRegressionHead";
+
+    fn template() -> LogisticRegressionHead {
+        LogisticRegressionHead::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> LogisticRegressionHead {
+        let regression = self.regression.clone();
+        LogisticRegressionHead { regression: regression.with_settings(self.regression.settings.fields(fields)) }
+    }
+}

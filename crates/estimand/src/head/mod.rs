@@ -5,7 +5,7 @@
 //! files in order: `batch.rs` (labels, weights and features as heads see them), one file for each
 //! head, `scored.rs` (weighted and reduced losses of examples), `slice.rs` (metrics of some rows),
 //! `spec.rs`. `settings.rs` holds the settings of all heads, `classes.rs` the names of classes,
-//! `all.rs` the list of heads, `testing.rs` the contract of every head.
+//! `json.rs` writes and reads heads as JSON, `all.rs` is the list of heads, `testing.rs` the contract of every head.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -22,6 +22,7 @@ mod binary_class;
 mod classes;
 mod delegate;
 mod generalized;
+mod json;
 mod multi;
 mod multi_class;
 mod multi_label;
@@ -36,8 +37,9 @@ pub mod testing;
 use std::fmt;
 
 use estimand_graph::Tensor;
+use estimand_nn::config::Json;
 use estimand_nn::metric::Metric;
-use estimand_tensor::Result;
+use estimand_tensor::{Error, Result};
 use indexmap::IndexMap;
 
 use crate::{EstimatorSpec, ExportOutput, ModelFnContext};
@@ -46,6 +48,8 @@ pub use all::{ALL_HEADS, HeadExample};
 pub use batch::LabelledBatch;
 pub use binary_class::BinaryClassHead;
 pub use generalized::{LogisticRegressionHead, PoissonRegressionHead};
+pub(crate) use json::SharedHead;
+pub use json::from_json;
 pub use multi::MultiHead;
 pub use multi_class::MultiClassHead;
 pub use multi_label::MultiLabelHead;
@@ -92,6 +96,14 @@ pub trait Head: fmt::Debug + Send + Sync {
     /// `training_<number of scopes before it>`. By default, 1.
     fn n_training_scopes(&self) -> usize {
         1
+    }
+
+    /// The head as JSON; [`from_json`] reads it back. A custom head implements
+    /// [`Described`](estimand_nn::config::Described) and calls
+    /// [`config::write`](estimand_nn::config::write). By default it cannot be written.
+    fn to_json(&self) -> Result<Json> {
+        Err(Error::unsupported(format!("the head {self:?} cannot be written as JSON"))
+            .help("implement `Described` for it, and `to_json` with `config::write`"))
     }
 
     /// Returns the loss of a batch, without regularization losses, and its metrics.

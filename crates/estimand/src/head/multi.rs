@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_nn::metric;
 use estimand_tensor::{Error, Result};
 use indexmap::IndexMap;
 
+use super::json::{SharedHead, written};
 use super::settings::reporting_setters;
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting, spec};
 use crate::{ExportOutput, SERVING_DEFAULT};
@@ -75,6 +77,26 @@ impl MultiHead {
 
 reporting_setters!(MultiHead, reporting);
 
+impl Described for MultiHead {
+    const CLASS: &'static str = "MultiHead";
+
+    fn template() -> MultiHead {
+        MultiHead::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> MultiHead {
+        let heads: Vec<SharedHead> = self.heads.iter().map(|(head, _)| SharedHead(head.clone())).collect();
+        let weights: Vec<f64> = self.heads.iter().map(|(_, weight)| *weight).collect();
+        let heads = fields.required("heads", &heads);
+        let weights = fields.required("head_weights", &weights);
+        if heads.len() != weights.len() {
+            fields.refuse_here(&format!("there are {} weights for {} heads", weights.len(), heads.len()));
+        }
+        let heads = heads.into_iter().map(|head| head.0).zip(weights).collect();
+        MultiHead { heads, reporting: self.reporting.fields(fields) }
+    }
+}
+
 impl Head for MultiHead {
     fn name(&self) -> Option<String> {
         Some(self.named().map(|(name, _)| name).collect::<Vec<_>>().join("_"))
@@ -91,6 +113,10 @@ impl Head for MultiHead {
 
     fn reporting(&self) -> &Reporting {
         &self.reporting
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn check(&self) -> Result<()> {

@@ -1,12 +1,14 @@
 //! `MultiClassHead`: one class of several.
 
 use estimand_graph::Tensor;
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_nn::metric::{self, Metric};
 use estimand_nn::{Loss, SparseSoftmaxCrossEntropy};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
 use super::classes::{Classes, between, class_setters, class_weights_setter};
+use super::json::written;
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
@@ -77,6 +79,22 @@ const LOSS: LossKind = LossKind {
     default: |cx| SparseSoftmaxCrossEntropy::new().elements(cx.labels, cx.logits).expand_dims(-1),
 };
 
+impl Described for MultiClassHead {
+    const CLASS: &'static str = "MultiClassHead";
+
+    fn template() -> MultiClassHead {
+        MultiClassHead::new(0)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> MultiClassHead {
+        let n = fields.required("n_classes", &self.classes.n);
+        MultiClassHead {
+            settings: self.settings.fields_without_functions(fields),
+            classes: Classes { n, ..self.classes.fields(fields) },
+        }
+    }
+}
+
 impl Head for MultiClassHead {
     fn name(&self) -> Option<String> {
         self.settings.name.clone()
@@ -88,6 +106,10 @@ impl Head for MultiClassHead {
 
     fn reporting(&self) -> &Reporting {
         &self.settings.reporting
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn check(&self) -> Result<()> {

@@ -1,12 +1,14 @@
 //! `MultiLabelHead`: any number of several classes at once.
 
 use estimand_graph::{Axes, RaggedTensor, Tensor};
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_nn::metric::{self, Metric};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
 use super::binary_class::{at_thresholds, check_thresholds};
 use super::classes::{Classes, between, class_setters};
+use super::json::written;
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting, Term};
@@ -153,6 +155,24 @@ const LOSS: LossKind = LossKind {
     default: |cx| cx.logits.sigmoid_cross_entropy(cx.labels).mean_axes(Axes::of([-1]).keep_dims()),
 };
 
+impl Described for MultiLabelHead {
+    const CLASS: &'static str = "MultiLabelHead";
+
+    fn template() -> MultiLabelHead {
+        MultiLabelHead::new(0)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> MultiLabelHead {
+        let n = fields.required("n_classes", &self.classes.n);
+        MultiLabelHead {
+            settings: self.settings.fields_without_functions(fields),
+            classes: Classes { n, ..self.classes.fields(fields) },
+            thresholds: fields.value("thresholds", &self.thresholds),
+            of_classes: fields.value("metrics_of_classes", &self.of_classes),
+        }
+    }
+}
+
 impl Head for MultiLabelHead {
     fn name(&self) -> Option<String> {
         self.settings.name.clone()
@@ -164,6 +184,10 @@ impl Head for MultiLabelHead {
 
     fn reporting(&self) -> &Reporting {
         &self.settings.reporting
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn check(&self) -> Result<()> {

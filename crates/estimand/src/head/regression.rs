@@ -4,13 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_nn::metric::{self, Metric};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
 use super::classes::between;
+use super::json::written;
 use super::scored::{LossKind, Scored};
-use super::settings::{Settings, head_setters, loss_fn_setter};
+use super::settings::{Settings, function, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::{ExportOutput, SERVING_DEFAULT};
 
@@ -63,6 +65,20 @@ impl RegressionHead {
     }
 
     /// Sets the allowed range of labels; others fail the run. By default, any number.
+    pub(super) fn with_settings(self, settings: Settings) -> RegressionHead {
+        RegressionHead { settings, ..self }
+    }
+
+    /// The fields that heads of this kind share: all but functions.
+    pub(super) fn shared_fields(&self, fields: &mut Fields<'_>) -> RegressionHead {
+        RegressionHead {
+            settings: self.settings.fields(fields),
+            label_dimension: fields.value("label_dimension", &self.label_dimension),
+            inverse_link: self.inverse_link.clone(),
+            label_range: self.label_range,
+        }
+    }
+
     pub(super) fn label_range(mut self, low: f64, high: f64) -> RegressionHead {
         self.label_range = Some((low, high));
         self
@@ -109,6 +125,24 @@ impl Default for RegressionHead {
 head_setters!(RegressionHead, settings);
 loss_fn_setter!(RegressionHead, "`[batch, label_dimension]`");
 
+impl Described for RegressionHead {
+    const CLASS: &'static str = "RegressionHead";
+
+    fn template() -> RegressionHead {
+        RegressionHead::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> RegressionHead {
+        if self.inverse_link.is_some() {
+            fields.refuse(function("inverse_link_fn"));
+        }
+        if self.settings.loss_fn.is_some() {
+            fields.refuse(function("loss_fn"));
+        }
+        self.shared_fields(fields)
+    }
+}
+
 impl Head for RegressionHead {
     fn name(&self) -> Option<String> {
         self.settings.name.clone()
@@ -120,6 +154,10 @@ impl Head for RegressionHead {
 
     fn reporting(&self) -> &Reporting {
         &self.settings.reporting
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn check(&self) -> Result<()> {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_nn::{Input, Inputs};
 use estimand_tensor::{Dim, Error, Result, Shape};
 use indexmap::IndexMap;
 
+use super::json::{SharedHead, written};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting, spec};
 use crate::ExportOutput;
 
@@ -110,6 +112,22 @@ impl Steps {
     }
 }
 
+impl Described for SequentialHeadWrapper {
+    const CLASS: &'static str = "SequentialHeadWrapper";
+
+    fn template() -> SequentialHeadWrapper {
+        SequentialHeadWrapper::new(super::RegressionHead::new())
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SequentialHeadWrapper {
+        SequentialHeadWrapper {
+            head: fields.required("head", &SharedHead(self.head.clone())).0,
+            mask: fields.value("sequence_length_mask", &self.mask),
+            reporting: self.reporting.fields(fields),
+        }
+    }
+}
+
 impl Head for SequentialHeadWrapper {
     fn name(&self) -> Option<String> {
         self.head.name()
@@ -121,6 +139,10 @@ impl Head for SequentialHeadWrapper {
 
     fn reporting(&self) -> &Reporting {
         &self.reporting
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn check(&self) -> Result<()> {

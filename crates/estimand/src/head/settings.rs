@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use estimand_graph::Tensor;
 use estimand_nn::Reduction;
+use estimand_nn::config::Fields;
 use estimand_tensor::{Error, Result};
 
 use super::batch::LabelledBatch;
@@ -49,7 +50,29 @@ pub struct Reporting {
     pub(super) slices: Vec<Slice>,
 }
 
+/// The reductions of a head by their names in TensorFlow.
+const REDUCTIONS: [(&str, Reduction); 5] = [
+    ("none", Reduction::None),
+    ("sum", Reduction::Sum),
+    ("weighted_mean", Reduction::Mean),
+    ("weighted_sum_over_batch_size", Reduction::SumOverBatchSize),
+    ("weighted_sum_by_nonzero_weights", Reduction::SumByNonzeroWeights),
+];
+
+/// The error of a head that cannot be written because it holds a function of the program.
+pub(super) fn function(setter: &str) -> Error {
+    let text = format!("the head's `{setter}` is a function of the program, which cannot be written as JSON");
+    Error::unsupported(text).help("use a head without functions, or one of your own class")
+}
+
 impl Reporting {
+    pub(super) fn fields(&self, fields: &mut Fields<'_>) -> Reporting {
+        Reporting {
+            forward: fields.value("forward_features", &self.forward),
+            slices: fields.value("slices", &self.slices),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         self.slices.iter().try_for_each(Slice::check)
     }
@@ -89,6 +112,25 @@ impl Settings {
             return Err(Error::config("the name of the head is empty").help("leave the name out, or set another"));
         }
         self.reporting.check()
+    }
+
+    /// All settings but the loss function.
+    pub(super) fn fields(&self, fields: &mut Fields<'_>) -> Settings {
+        Settings {
+            name: fields.value("name", &self.name),
+            weight_column: fields.value("weight_column", &self.weight_column),
+            reduction: fields.choice("loss_reduction", &self.reduction, &REDUCTIONS),
+            loss_fn: self.loss_fn.clone(),
+            reporting: self.reporting.fields(fields),
+        }
+    }
+
+    /// All settings. A loss function cannot be written.
+    pub(super) fn fields_without_functions(&self, fields: &mut Fields<'_>) -> Settings {
+        if self.loss_fn.is_some() {
+            fields.refuse(function("loss_fn"));
+        }
+        self.fields(fields)
     }
 
     pub(super) fn key(&self, key: &str) -> String {

@@ -53,8 +53,8 @@ impl From<i64> for Term {
 /// A feature, and its values that metrics are reported for.
 #[derive(Clone, Debug)]
 pub(crate) struct Slice {
-    feature: String,
-    values: Vec<Term>,
+    pub(super) feature: String,
+    pub(super) values: Vec<Term>,
 }
 
 impl Slice {

@@ -1,8 +1,10 @@
 //! Baseline estimators: they learn the mean of the labels and use no features.
 
 use estimand_graph::{Initializer, Tensor};
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_tensor::{Dim, Result};
 
+use super::json::written;
 use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
@@ -29,9 +31,25 @@ impl Default for Baseline {
     }
 }
 
+impl Described for Baseline {
+    const CLASS: &'static str = "Baseline";
+
+    fn template() -> Baseline {
+        Baseline::default()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Baseline {
+        Baseline { optimizer: fields.value("optimizer", &self.optimizer) }
+    }
+}
+
 impl Network for Baseline {
     fn check(&self) -> Result<()> {
         self.optimizer.optimizer(Some(RATE)).map(drop)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {

@@ -2,9 +2,11 @@
 
 use estimand_graph::Tensor;
 use estimand_nn::column::{Columns, input_layer};
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_nn::{Activation, BatchNorm, Dense, Dropout, Layer};
 use estimand_tensor::{Error, Result};
 
+use super::json::written;
 use super::linear::check_columns;
 use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, shown};
 use crate::ModelFnContext;
@@ -62,10 +64,33 @@ impl Dnn {
     }
 }
 
+impl Described for Dnn {
+    const CLASS: &'static str = "Dnn";
+
+    fn template() -> Dnn {
+        Dnn::new([], Columns::default())
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Dnn {
+        Dnn {
+            columns: fields.required("feature_columns", &self.columns),
+            hidden_units: fields.required("hidden_units", &self.hidden_units),
+            optimizer: fields.value("optimizer", &self.optimizer),
+            activation: fields.value("activation_fn", &self.activation),
+            dropout: fields.value("dropout", &self.dropout),
+            batch_norm: fields.value("batch_norm", &self.batch_norm),
+        }
+    }
+}
+
 impl Network for Dnn {
     fn check(&self) -> Result<()> {
         self.check_layers()?;
         self.optimizer.optimizer(None).map(drop)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {

@@ -4,9 +4,11 @@
 use estimand_graph::{Combiner, Minimize, Role, Tensor};
 use estimand_nn::Activation;
 use estimand_nn::column::Columns;
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_tensor::{Error, Result};
 
 use super::dnn::Dnn;
+use super::json::{Part, written};
 use super::linear::Linear;
 use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, shown};
 use crate::ModelFnContext;
@@ -51,6 +53,21 @@ impl DnnLinearCombined {
     }
 }
 
+impl Described for DnnLinearCombined {
+    const CLASS: &'static str = "DnnLinearCombined";
+
+    fn template() -> DnnLinearCombined {
+        DnnLinearCombined::default()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> DnnLinearCombined {
+        DnnLinearCombined {
+            linear: fields.required("linear", &Part(self.linear.clone())).0,
+            dnn: fields.required("dnn", &Part(self.dnn.clone())).0,
+        }
+    }
+}
+
 impl Network for DnnLinearCombined {
     fn check(&self) -> Result<()> {
         if !self.has_linear() && !self.has_dnn() {
@@ -74,6 +91,10 @@ impl Network for DnnLinearCombined {
         }
         let _ = self.dnn.optimizer.optimizer(Some(DNN_RATE))?;
         self.linear.optimizer.optimizer(Some(LINEAR_RATE)).map(drop)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {

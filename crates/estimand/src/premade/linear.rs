@@ -3,8 +3,10 @@
 use estimand_graph::{Combiner, Graph, Tensor};
 use estimand_nn::Inputs;
 use estimand_nn::column::{Columns, LinearModel, linear_model};
+use estimand_nn::config::{Described, Fields, Json};
 use estimand_tensor::{Error, Mode, Result};
 
+use super::json::{COMBINERS, written};
 use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, shown};
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
@@ -38,10 +40,30 @@ impl Linear {
     }
 }
 
+impl Described for Linear {
+    const CLASS: &'static str = "Linear";
+
+    fn template() -> Linear {
+        Linear::new(Columns::default())
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Linear {
+        Linear {
+            columns: fields.required("feature_columns", &self.columns),
+            optimizer: fields.value("optimizer", &self.optimizer),
+            sparse_combiner: fields.choice("sparse_combiner", &self.sparse_combiner, &COMBINERS),
+        }
+    }
+}
+
 impl Network for Linear {
     fn check(&self) -> Result<()> {
         self.check_columns("a linear model")?;
         self.optimizer.optimizer(Some(RATE)).map(drop)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        written(self)
     }
 
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {

@@ -3,7 +3,7 @@
 //! Each estimator is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`,
 //! `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a classifier's, a regressor's,
 //! or a head given by the user). [`Premade`] turns the two into a model function. `optimizer.rs`
-//! handles optimizer names, `shown.rs` the summaries for TensorBoard. Defaults, learning rates and
+//! handles optimizer names, `shown.rs` the summaries for TensorBoard, `json.rs` networks as JSON. Defaults, learning rates and
 //! the names of variables are those of `tf.estimator` 2.15.
 //!
 //! ```
@@ -25,6 +25,7 @@ mod baseline;
 mod choice;
 mod dnn;
 mod dnn_linear_combined;
+mod json;
 mod linear;
 mod optimizer;
 mod shown;
@@ -34,10 +35,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
+use estimand_nn::config::Json;
 use estimand_tensor::Result;
 
-use crate::head::{HeadSpec, Training};
-use crate::{Estimator, ModelFnContext, RunConfig, WarmStartSettings};
+use crate::description::Description;
+use crate::head::{Head, HeadSpec, Training};
+use crate::{Estimator, EstimatorBuilder, ModelFnContext, RunConfig, WarmStartSettings};
 
 pub use baseline::{Baseline, BaselineClassifier, BaselineEstimator, BaselineRegressor};
 pub use choice::{Classifier, GivenHead, HeadChoice, Regressor};
@@ -45,6 +48,7 @@ pub use dnn::{Dnn, DnnClassifier, DnnEstimator, DnnRegressor};
 pub use dnn_linear_combined::{
     DnnLinearCombined, DnnLinearCombinedClassifier, DnnLinearCombinedEstimator, DnnLinearCombinedRegressor,
 };
+pub(crate) use json::read_network;
 pub use linear::{Linear, LinearClassifier, LinearEstimator, LinearRegressor};
 pub use optimizer::OptimizerChoice;
 
@@ -52,6 +56,9 @@ pub use optimizer::OptimizerChoice;
 pub trait Network: fmt::Debug + Send + Sync {
     /// Checks the configuration. An error says what is wrong and how to fix it.
     fn check(&self) -> Result<()>;
+
+    /// The network as JSON.
+    fn to_json(&self) -> Result<Json>;
 
     /// Builds the network: logits `[batch, units]`.
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor>;
@@ -104,12 +111,7 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         network.check()?;
         let head = head.head()?;
         head.check()?;
-        let network = Arc::new(network);
-        let model_fn = move |cx: &ModelFnContext<'_>| {
-            let logits = network.logits(cx, head.logits_dimension())?;
-            head.spec(cx, &logits, network.training(cx)?)
-        };
-        let mut builder = Estimator::new(model_fn).config(config);
+        let mut builder = estimator(Arc::new(network), head).config(config);
         if let Some(folder) = model_dir {
             builder = builder.model_dir(folder);
         }
@@ -118,4 +120,14 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         }
         builder.build()
     }
+}
+
+/// Starts an estimator of a network and a head.
+pub(crate) fn estimator(network: Arc<dyn Network>, head: Arc<dyn Head>) -> EstimatorBuilder {
+    let description = Description::premade(network.clone(), head.clone());
+    let model_fn = move |cx: &ModelFnContext<'_>| {
+        let logits = network.logits(cx, head.logits_dimension())?;
+        head.spec(cx, &logits, network.training(cx)?)
+    };
+    Estimator::new(model_fn).described(description)
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_graph::Optimizer;
-use estimand_tensor::Result;
+use estimand_nn::config::{Field, Json, Node};
+use estimand_tensor::{Error, Result};
 
 /// An optimizer given by name, as a value, or as a function that makes it for each build of the
 /// model.
@@ -36,6 +37,27 @@ impl OptimizerChoice {
             Choice::Named(name) => Optimizer::named(name, rate),
             Choice::Value(optimizer) => Ok(optimizer.clone()),
             Choice::Made(make) => Ok(make()),
+        }
+    }
+}
+
+/// A name, or an optimizer as a value. A function cannot be written.
+impl Field for OptimizerChoice {
+    fn write(&self) -> Result<Json> {
+        match &self.0 {
+            Choice::Named(name) => name.write(),
+            Choice::Value(optimizer) => optimizer.write(),
+            Choice::Made(_) => {
+                let text = "an optimizer that a function of the program makes cannot be written as JSON";
+                Err(Error::unsupported(text).help("give the optimizer as a value; a schedule can vary its rate"))
+            }
+        }
+    }
+
+    fn read(node: &Node<'_>) -> Result<OptimizerChoice> {
+        match node.value().as_str() {
+            Some(name) => Ok(name.into()),
+            None => Optimizer::read(node).map(OptimizerChoice::from),
         }
     }
 }
