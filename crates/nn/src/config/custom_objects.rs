@@ -9,9 +9,13 @@ use estimand_update::{Constraint, UpdateRule};
 use super::optimizer::ReadRule;
 use super::{Described, Fields, Node, read};
 use crate::layer::Layer;
+use crate::loss::Loss;
 
 /// Reads a layer from its `config`.
 pub(crate) type ReadLayer = fn(&Node<'_>) -> Result<Box<dyn Layer>>;
+
+/// Reads the fields of a loss.
+pub(crate) type ReadLoss = fn(&mut Fields<'_>) -> Box<dyn Loss>;
 
 /// Reads a constraint from its `config`.
 type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
@@ -64,6 +68,7 @@ type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
 #[must_use]
 pub struct CustomObjects {
     layers: BTreeMap<&'static str, ReadLayer>,
+    losses: BTreeMap<&'static str, ReadLoss>,
     constraints: BTreeMap<&'static str, ReadConstraint>,
     rules: BTreeMap<&'static str, ReadRule>,
 }
@@ -77,6 +82,12 @@ impl CustomObjects {
     /// Adds a layer. It takes the place of another of its name, also of one of this crate.
     pub fn layer<L: Layer + Described + 'static>(mut self) -> CustomObjects {
         self.layers.insert(L::CLASS, |config| read::<L>(config).map(|layer| Box::new(layer) as Box<dyn Layer>));
+        self
+    }
+
+    /// Adds a loss. It takes the place of another of its name, also of one of this crate.
+    pub fn loss<L: Loss + Described + 'static>(mut self) -> CustomObjects {
+        self.losses.insert(L::CLASS, |fields| Box::new(L::template().fields(fields)));
         self
     }
 
@@ -142,6 +153,14 @@ impl CustomObjects {
     pub fn rule(mut self, class: &'static str, read: fn(&mut Fields<'_>) -> Arc<dyn UpdateRule>) -> CustomObjects {
         self.rules.insert(class, read);
         self
+    }
+
+    pub(crate) fn find_loss(&self, class: &str) -> Option<ReadLoss> {
+        self.losses.get(class).copied()
+    }
+
+    pub(crate) fn loss_names(&self) -> impl Iterator<Item = &'static str> {
+        self.losses.keys().copied()
     }
 
     pub(super) fn find_rule(&self, class: &str) -> Option<ReadRule> {

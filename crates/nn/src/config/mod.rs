@@ -40,12 +40,13 @@ use serde_json::{Map, Value};
 pub use serde_json::Value as Json;
 
 pub use custom_objects::CustomObjects;
-pub(crate) use custom_objects::ReadLayer;
+pub(crate) use custom_objects::{ReadLayer, ReadLoss};
 pub(crate) use document::parse;
 pub use field::Field;
 pub(crate) use field::{Elements, OneAxis, OneSize};
 pub use fields::Fields;
 pub use node::{Node, Object};
+pub(crate) use objects::{configured, is_called};
 
 /// A value that can be written as JSON and read back: a class with named fields.
 pub trait Described: Sized {

@@ -13,7 +13,7 @@ use crate::activation::Activation;
 use crate::regularizer::Regularizer;
 
 /// Reads the fields of an object; without any if the document has only the class's name.
-pub(super) fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
+pub(crate) fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
     let nothing = Value::Object(Map::new());
     let none = super::CustomObjects::new();
     let nothing = Node::root(&nothing, &none);
@@ -24,7 +24,7 @@ pub(super) fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fi
 }
 
 /// `GlorotUniform` and `glorot_uniform` are the same class.
-pub(super) fn is_called(class: &str, name: &str) -> bool {
+pub(crate) fn is_called(class: &str, name: &str) -> bool {
     let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
     plain(class) == plain(name)
 }

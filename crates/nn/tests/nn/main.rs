@@ -13,6 +13,7 @@ mod json;
 mod keras_configs;
 mod keras_layers;
 mod layers;
+mod loss_json;
 mod losses;
 mod merges;
 mod metrics;
