@@ -10,12 +10,16 @@ use super::optimizer::ReadRule;
 use super::{Described, Fields, Node, read};
 use crate::layer::Layer;
 use crate::loss::Loss;
+use crate::metric::MetricValue;
 
 /// Reads a layer from its `config`.
 pub(crate) type ReadLayer = fn(&Node<'_>) -> Result<Box<dyn Layer>>;
 
 /// Reads the fields of a loss.
 pub(crate) type ReadLoss = fn(&mut Fields<'_>) -> Box<dyn Loss>;
+
+/// Reads the fields of a metric.
+pub(crate) type ReadMetric = fn(&mut Fields<'_>) -> Box<dyn MetricValue>;
 
 /// Reads a constraint from its `config`.
 type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
@@ -69,6 +73,7 @@ type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
 pub struct CustomObjects {
     layers: BTreeMap<&'static str, ReadLayer>,
     losses: BTreeMap<&'static str, ReadLoss>,
+    metrics: BTreeMap<&'static str, ReadMetric>,
     constraints: BTreeMap<&'static str, ReadConstraint>,
     rules: BTreeMap<&'static str, ReadRule>,
 }
@@ -88,6 +93,12 @@ impl CustomObjects {
     /// Adds a loss. It takes the place of another of its name, also of one of this crate.
     pub fn loss<L: Loss + Described + 'static>(mut self) -> CustomObjects {
         self.losses.insert(L::CLASS, |fields| Box::new(L::template().fields(fields)));
+        self
+    }
+
+    /// Adds a metric. It takes the place of another of its name, also of one of this crate.
+    pub fn metric<M: MetricValue + Described + 'static>(mut self) -> CustomObjects {
+        self.metrics.insert(M::CLASS, |fields| Box::new(M::template().fields(fields)));
         self
     }
 
@@ -161,6 +172,14 @@ impl CustomObjects {
 
     pub(crate) fn loss_names(&self) -> impl Iterator<Item = &'static str> {
         self.losses.keys().copied()
+    }
+
+    pub(crate) fn find_metric(&self, class: &str) -> Option<ReadMetric> {
+        self.metrics.get(class).copied()
+    }
+
+    pub(crate) fn metric_names(&self) -> impl Iterator<Item = &'static str> {
+        self.metrics.keys().copied()
     }
 
     pub(super) fn find_rule(&self, class: &str) -> Option<ReadRule> {

@@ -40,7 +40,7 @@ use serde_json::{Map, Value};
 pub use serde_json::Value as Json;
 
 pub use custom_objects::CustomObjects;
-pub(crate) use custom_objects::{ReadLayer, ReadLoss};
+pub(crate) use custom_objects::{ReadLayer, ReadLoss, ReadMetric};
 pub(crate) use document::parse;
 pub use field::Field;
 pub(crate) use field::{Elements, OneAxis, OneSize};

@@ -39,6 +39,11 @@ const CLASSES: [(&str, ReadLoss); 17] = [
     class::<SquaredHinge>(),
 ];
 
+/// The reader of a class of this crate.
+pub(crate) fn reader(class: &str) -> Option<ReadLoss> {
+    CLASSES.iter().find(|(known, _)| is_called(class, known)).map(|(_, read)| *read)
+}
+
 /// Reads a loss from JSON: what [`Loss::to_json`] writes, or `keras.losses.serialize` of Keras 2 or
 /// 3. The name of a class alone, such as `"mean_squared_error"`, stands for its defaults. Losses
 /// that are not of this crate are looked up in `objects`.
@@ -57,8 +62,7 @@ pub fn from_json(text: &str, objects: &CustomObjects) -> Result<Box<dyn Loss>> {
 pub fn read(node: &Node<'_>) -> Result<Box<dyn Loss>> {
     let found = node.object()?;
     let objects = node.custom_objects();
-    let ours = || CLASSES.iter().find(|(class, _)| is_called(found.class, class)).map(|(_, read)| *read);
-    match objects.find_loss(found.class).or_else(ours) {
+    match objects.find_loss(found.class).or_else(|| reader(found.class)) {
         Some(read) => configured(found.config.as_ref(), |fields| {
             // Keras 2 also writes the function that the class wraps. A name only labels the class.
             for key in ["name", "fn"] {

@@ -38,6 +38,7 @@ pub use categorical_hinge::CategoricalHinge;
 pub use cosine_similarity::CosineSimilarity;
 pub use hinge::{Hinge, SquaredHinge};
 pub use huber::Huber;
+pub(crate) use json::reader;
 pub use json::{from_json, read};
 pub use kl_divergence::KlDivergence;
 pub use log_cosh::LogCosh;

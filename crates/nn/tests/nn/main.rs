@@ -16,6 +16,7 @@ mod layers;
 mod loss_json;
 mod losses;
 mod merges;
+mod metric_json;
 mod metrics;
 mod optimizer_json;
 mod programs;
