@@ -43,7 +43,7 @@ pub use custom_objects::CustomObjects;
 pub(crate) use custom_objects::{ReadLayer, ReadLoss, ReadMetric};
 pub(crate) use document::parse;
 pub use field::Field;
-pub(crate) use field::{Elements, OneAxis, OneSize};
+pub(crate) use field::{Elements, Numbers, OneAxis, OneSize};
 pub use fields::Fields;
 pub use node::{Node, Object};
 pub(crate) use objects::{configured, is_called};

@@ -44,6 +44,8 @@ impl Described for SparseSoftmaxCrossEntropy {
 
     fn fields(&self, fields: &mut Fields<'_>) -> SparseSoftmaxCrossEntropy {
         fields.only("ignore_class", Json::Null);
+        // Keras has it in the metric alone.
+        fields.only_read("axis", &[(-1).into()]);
         SparseSoftmaxCrossEntropy {
             probabilities: !fields.value("from_logits", &!self.probabilities),
             reduction: self.reduction.of_rows(fields),

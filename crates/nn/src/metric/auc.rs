@@ -11,7 +11,7 @@ use super::confusion::Truth;
 use super::histogram::{N_INTERVALS, histograms, histograms_of_labels, nan_if_any};
 use super::value::{MODULE, name_and_dtype};
 use super::{Metric, MetricValue};
-use crate::config::{self, Described, Fields, Json};
+use crate::config::{self, Described, Fields, Json, Numbers};
 
 /// The curve whose area is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -230,13 +230,14 @@ impl Described for Auc {
             ("minoring", Summation::Minoring),
             ("majoring", Summation::Majoring),
         ];
+        let label_weights = self.label_weights.clone().map(Numbers);
         Auc {
             name: name_and_dtype(fields, &self.name, MetricValue::name(self)),
             curve: fields.choice("curve", &self.curve, &[("ROC", Curve::Roc), ("PR", Curve::Pr)]),
             summation: fields.choice("summation_method", &self.summation, &summations),
             n_thresholds: fields.value("num_thresholds", &self.n_thresholds),
             by_label: fields.value("multi_label", &self.by_label),
-            label_weights: fields.value("label_weights", &self.label_weights),
+            label_weights: fields.value("label_weights", &label_weights).map(|numbers| numbers.0),
             logits: fields.value("from_logits", &self.logits),
         }
     }

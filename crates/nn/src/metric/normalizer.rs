@@ -3,7 +3,7 @@
 use estimand_graph::Tensor;
 use estimand_tensor::{Result, Shape};
 
-use crate::config::{Field, Json, Node};
+use crate::config::{Field, Json, Node, Numbers};
 
 /// The divisors of [`MeanRelativeError`](super::MeanRelativeError).
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ impl Normalizer {
     }
 }
 
-/// `null` is the labels. Keras writes an array as an object.
+/// `null` is the labels.
 impl Field for Normalizer {
     fn write(&self) -> Result<Json> {
         match self {
@@ -52,10 +52,7 @@ impl Field for Normalizer {
     }
 
     fn read(node: &Node<'_>) -> Result<Normalizer> {
-        if node.is_null() {
-            return Ok(Normalizer::Labels);
-        }
-        let values = if node.value().is_object() { node.field("config")?.field("value")? } else { node.clone() };
-        Vec::read(&values).map(Normalizer::Values)
+        let numbers = Option::<Numbers>::read(node)?;
+        Ok(numbers.map_or(Normalizer::Labels, |numbers| Normalizer::Values(numbers.0)))
     }
 }

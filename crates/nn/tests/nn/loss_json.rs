@@ -9,37 +9,10 @@ use estimand_nn::config::{self, CustomObjects, Described, Fields, Json};
 use estimand_nn::{loss, *};
 use estimand_tensor::{Result, Shape};
 
+use crate::object_options::losses;
+
 fn read(text: &str) -> Result<Box<dyn Loss>> {
     loss::from_json(text, &CustomObjects::new())
-}
-
-/// Every loss with every option at another value than the default, in every reduction.
-pub fn losses() -> Vec<Box<dyn Loss>> {
-    let with = |reduction: Reduction| -> Vec<Box<dyn Loss>> {
-        vec![
-            Box::new(AbsoluteError::new().reduction(reduction)),
-            Box::new(CategoricalHinge::new().reduction(reduction)),
-            Box::new(CosineSimilarity::new().reduction(reduction)),
-            Box::new(Hinge::new().reduction(reduction)),
-            Box::new(Huber::new().delta(0.25).reduction(reduction)),
-            Box::new(KlDivergence::new().reduction(reduction)),
-            Box::new(LogCosh::new().reduction(reduction)),
-            Box::new(LogLoss::new().epsilon(0.125).reduction(reduction)),
-            Box::new(LogPoisson::new().compute_full_loss(false).reduction(reduction)),
-            Box::new(MeanAbsolutePercentageError::new().reduction(reduction)),
-            Box::new(MeanSquaredError::new().reduction(reduction)),
-            Box::new(MeanSquaredLogarithmicError::new().reduction(reduction)),
-            Box::new(Poisson::new().reduction(reduction)),
-            Box::new(SigmoidCrossEntropy::new().label_smoothing(0.25).reduction(reduction)),
-            Box::new(SigmoidCrossEntropy::new().from_probabilities().reduction(reduction)),
-            Box::new(SoftmaxCrossEntropy::new().label_smoothing(0.25).reduction(reduction)),
-            Box::new(SoftmaxCrossEntropy::new().from_probabilities().reduction(reduction)),
-            Box::new(SparseSoftmaxCrossEntropy::new().reduction(reduction)),
-            Box::new(SparseSoftmaxCrossEntropy::new().from_probabilities().reduction(reduction)),
-            Box::new(SquaredHinge::new().reduction(reduction)),
-        ]
-    };
-    Reduction::ALL.into_iter().flat_map(with).collect()
 }
 
 /// The loss of some rows, with weights.

@@ -7,50 +7,13 @@ use estimand_graph::{Graph, Tensor};
 use estimand_nn::config::{self, CustomObjects, Described, Fields, Json};
 use estimand_nn::metric::*;
 use estimand_nn::testing::metric_array;
-use estimand_nn::{Huber, KlDivergence, LogCosh, Loss, Reduction};
+use estimand_nn::{KlDivergence, LogCosh, Loss, Reduction};
 use estimand_tensor::{Result, Shape};
+
+use crate::object_options::metrics;
 
 fn read(text: &str) -> Result<Box<dyn MetricValue>> {
     from_json(text, &CustomObjects::new())
-}
-
-/// Every metric with every option at another value than the default.
-pub fn metrics() -> Vec<Box<dyn MetricValue>> {
-    let auc = Auc::new().curve(Curve::Pr).summation_method(Summation::Minoring).n_thresholds(5).from_logits();
-    vec![
-        Box::new(Accuracy::new().name("other")),
-        Box::new(auc.multi_label(true).label_weights([0.5, 0.25, 0.25]).name("other")),
-        Box::new(Auc::new().summation_method(Summation::Majoring).n_thresholds(3)),
-        Box::new(BinaryAccuracy::new().threshold(0.25).name("other")),
-        Box::new(CategoricalAccuracy::new().name("other")),
-        Box::new(ConfusionMatrix::new(2).name("other")),
-        Box::new(CosineSimilarity::new().name("other")),
-        Box::new(ExpectedCalibrationError::new().n_bins(4).name("other")),
-        Box::new(FalseNegatives::new().threshold(0.25).name("other")),
-        Box::new(FalsePositives::new().threshold(0.25).name("other")),
-        Box::new(Mean::new().name("other")),
-        Box::new(MeanAbsoluteError::new().name("other")),
-        Box::new(MeanIou::new(2).name("other")),
-        Box::new(MeanLoss::new(Huber::new().delta(0.25)).name("other")),
-        Box::new(MeanPerClassAccuracy::new(2).name("other")),
-        Box::new(MeanRelativeError::new().normalizer([1.0, 2.0, 4.0]).name("other")),
-        Box::new(MeanSquaredError::new().name("other")),
-        Box::new(Precision::new().thresholds(0.25).name("other")),
-        Box::new(Precision::new().thresholds([0.25, 0.375])),
-        Box::new(PrecisionAtRecall::new(0.75).name("other")),
-        Box::new(R2Score::new().name("other")),
-        Box::new(Recall::new().thresholds(vec![0.25]).name("other")),
-        Box::new(Recall::new().thresholds([0.25, 0.375])),
-        Box::new(RecallAtPrecision::new(0.75).name("other")),
-        Box::new(RootMeanSquaredError::new().name("other")),
-        Box::new(SensitivityAtSpecificity::new(0.75).name("other")),
-        Box::new(SparseCategoricalAccuracy::new().name("other")),
-        Box::new(SparseTopKCategoricalAccuracy::new().k(1).name("other")),
-        Box::new(SpecificityAtSensitivity::new(0.75).name("other")),
-        Box::new(TopKCategoricalAccuracy::new().k(1).name("other")),
-        Box::new(TrueNegatives::new().threshold(0.25).name("other")),
-        Box::new(TruePositives::new().threshold(0.25).name("other")),
-    ]
 }
 
 /// The value for some rows, with weights.
