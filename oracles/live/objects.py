@@ -36,7 +36,8 @@ def metric(document, labels, predictions):
 
 
 def optimizer(document, start, scale):
-    optimizer, w = tf.keras.optimizers.deserialize(document), tf.Variable(start)
+    # Not tf.keras.optimizers.deserialize, which does not know AdamW, not even its own.
+    optimizer, w = tf.keras.saving.deserialize_keras_object(document), tf.Variable(start)
     for _ in range(STEPS):
         optimizer.apply_gradients([(w * scale, w)])
     return w

@@ -26,7 +26,7 @@ fn inputs(class: &str) -> Result<[Array; 2]> {
     let probabilities = rows([0.125, 0.5, 0.375, 0.25, 0.625, 0.125])?;
     Ok(match class {
         _ if class.starts_with("Sparse") => [Array::from([2i64, 0]), probabilities],
-        "MeanIoU" => [labels, rows([0.0, 1.0, 1.0, 1.0, 0.0, 1.0])?],
+        "MeanIoU" | "ConfusionMatrix" | "MeanPerClassAccuracy" => [labels, rows([0.0, 1.0, 1.0, 1.0, 0.0, 1.0])?],
         _ => [labels, probabilities],
     })
 }
