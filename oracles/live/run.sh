@@ -26,6 +26,7 @@ tensorboard_pages  estimand               tensorboard_runs
 events             estimand               event_exchange
 parquet            estimand-data-parquet  columnar_exchange
 layers             estimand-nn            layer_exchange
+objects            estimand-nn            object_exchange
 records            estimand-data          record_exchange
 csv_files          estimand-data          csv_exchange
 bundle             estimand-checkpoint    bundle_exchange

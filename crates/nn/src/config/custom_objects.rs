@@ -12,25 +12,26 @@ use super::optimizer::ReadRule;
 use super::{Described, Fields, Node, read};
 use crate::column::{Column, FeatureColumn};
 use crate::layer::Layer;
-
-/// Reads a layer from its `config`.
-pub(crate) type ReadLayer = fn(&Node<'_>) -> Result<Box<dyn Layer>>;
+use crate::loss::Loss;
+use crate::metric::MetricValue;
 
 /// Reads a value of a type from the `config` of its class.
 pub type Read<T> = fn(&Node<'_>) -> Result<T>;
 
-/// A [`Read`] of any type.
+/// A function of any type that reads a class.
 #[derive(Clone)]
-struct AnyRead(Arc<dyn Any + Send + Sync>);
+struct AnyReader(Arc<dyn Any + Send + Sync>);
 
-impl fmt::Debug for AnyRead {
+impl fmt::Debug for AnyReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AnyRead")
+        f.write_str("AnyReader")
     }
 }
+/// Reads the fields of a loss.
+pub(crate) type ReadLoss = fn(&mut Fields<'_>) -> Box<dyn Loss>;
 
-/// Reads a constraint from its `config`.
-type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
+/// Reads the fields of a metric.
+pub(crate) type ReadMetric = fn(&mut Fields<'_>) -> Box<dyn MetricValue>;
 
 /// Classes that are not of this crate, by name: what Keras calls `custom_objects`.
 ///
@@ -79,11 +80,8 @@ type ReadConstraint = fn(&Node<'_>) -> Result<Arc<dyn Constraint>>;
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct CustomObjects {
-    layers: BTreeMap<&'static str, ReadLayer>,
-    constraints: BTreeMap<&'static str, ReadConstraint>,
-    /// Classes of other types.
-    others: BTreeMap<(TypeId, &'static str), AnyRead>,
-    rules: BTreeMap<&'static str, ReadRule>,
+    /// By the type of the function that reads, and the name of the class.
+    readers: BTreeMap<(TypeId, &'static str), AnyReader>,
 }
 
 impl CustomObjects {
@@ -93,15 +91,23 @@ impl CustomObjects {
     }
 
     /// Adds a layer. It takes the place of another of its name, also of one of this crate.
-    pub fn layer<L: Layer + Described + 'static>(mut self) -> CustomObjects {
-        self.layers.insert(L::CLASS, |config| read::<L>(config).map(|layer| Box::new(layer) as Box<dyn Layer>));
-        self
+    pub fn layer<L: Layer + Described + 'static>(self) -> CustomObjects {
+        self.object::<Box<dyn Layer>>(L::CLASS, |config| read::<L>(config).map(|layer| Box::new(layer) as _))
+    }
+
+    /// Adds a loss. It takes the place of another of its name, also of one of this crate.
+    pub fn loss<L: Loss + Described + 'static>(self) -> CustomObjects {
+        self.with::<ReadLoss>(L::CLASS, |fields| Box::new(L::template().fields(fields)))
+    }
+
+    /// Adds a metric. It takes the place of another of its name, also of one of this crate.
+    pub fn metric<M: MetricValue + Described + 'static>(self) -> CustomObjects {
+        self.with::<ReadMetric>(M::CLASS, |fields| Box::new(M::template().fields(fields)))
     }
 
     /// Adds a constraint by its name and a function that reads it from its `config`.
-    pub fn constraint(mut self, class: &'static str, read: ReadConstraint) -> CustomObjects {
-        self.constraints.insert(class, read);
-        self
+    pub fn constraint(self, class: &'static str, read: Read<Arc<dyn Constraint>>) -> CustomObjects {
+        self.object(class, read)
     }
 
     /// Adds a column. It takes the place of another of its name.
@@ -111,20 +117,8 @@ impl CustomObjects {
 
     /// Adds a class of another type, such as `Arc<dyn Head>`, by its name and a function that reads
     /// it from its `config`. It takes the place of another of its name.
-    pub fn object<T: 'static>(mut self, class: &'static str, read: Read<T>) -> CustomObjects {
-        self.others.insert((TypeId::of::<T>(), class), AnyRead(Arc::new(read)));
-        self
-    }
-
-    /// The function that reads a class of a type.
-    pub fn find<T: 'static>(&self, class: &str) -> Option<Read<T>> {
-        let of_type = self.others.iter().filter(|((kind, _), _)| *kind == TypeId::of::<T>());
-        of_type.into_iter().find(|((_, name), _)| *name == class)?.1.0.downcast_ref().copied()
-    }
-
-    /// The names of the classes of a type.
-    pub fn names<T: 'static>(&self) -> impl Iterator<Item = &'static str> {
-        self.others.keys().filter(|(kind, _)| *kind == TypeId::of::<T>()).map(|(_, name)| *name)
+    pub fn object<T: 'static>(self, class: &'static str, read: Read<T>) -> CustomObjects {
+        self.with(class, read)
     }
 
     /// Adds the rule of an optimizer by its name and a function that reads its settings. Fields
@@ -180,32 +174,23 @@ impl CustomObjects {
     /// assert_eq!(optimizer::to_json(&optimizer::from_json(&json.to_string(), &objects)?)?, json);
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
-    pub fn rule(mut self, class: &'static str, read: fn(&mut Fields<'_>) -> Arc<dyn UpdateRule>) -> CustomObjects {
-        self.rules.insert(class, read);
+    pub fn rule(self, class: &'static str, read: fn(&mut Fields<'_>) -> Arc<dyn UpdateRule>) -> CustomObjects {
+        self.with::<ReadRule>(class, read)
+    }
+
+    fn with<R: Any + Send + Sync>(mut self, class: &'static str, read: R) -> CustomObjects {
+        self.readers.insert((TypeId::of::<R>(), class), AnyReader(Arc::new(read)));
         self
     }
 
-    pub(super) fn find_rule(&self, class: &str) -> Option<ReadRule> {
-        self.rules.get(class).copied()
+    /// The function of a type that reads a class.
+    pub(crate) fn find<R: Any + Copy>(&self, class: &str) -> Option<R> {
+        let of_type = self.readers.iter().filter(|((kind, _), _)| *kind == TypeId::of::<R>());
+        of_type.into_iter().find(|((_, name), _)| *name == class)?.1.0.downcast_ref().copied()
     }
 
-    pub(super) fn rule_names(&self) -> impl Iterator<Item = &'static str> {
-        self.rules.keys().copied()
-    }
-
-    pub(crate) fn find_layer(&self, class: &str) -> Option<ReadLayer> {
-        self.layers.get(class).copied()
-    }
-
-    pub(crate) fn layer_names(&self) -> impl Iterator<Item = &'static str> {
-        self.layers.keys().copied()
-    }
-
-    pub(super) fn find_constraint(&self, class: &str) -> Option<ReadConstraint> {
-        self.constraints.get(class).copied()
-    }
-
-    pub(super) fn constraint_names(&self) -> impl Iterator<Item = &'static str> {
-        self.constraints.keys().copied()
+    /// The names of the classes that functions of a type read.
+    pub(crate) fn names<R: Any>(&self) -> impl Iterator<Item = &'static str> {
+        self.readers.keys().filter(|(kind, _)| *kind == TypeId::of::<R>()).map(|(_, name)| *name)
     }
 }

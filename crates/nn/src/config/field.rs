@@ -122,6 +122,21 @@ impl<T: Field> Field for Elements<T> {
     }
 }
 
+/// Numbers that Keras holds as an array: it writes them as an object, and reads a list too.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers(pub Vec<f64>);
+
+impl Field for Numbers {
+    fn write(&self) -> Result<Value> {
+        self.0.write()
+    }
+
+    fn read(node: &Node<'_>) -> Result<Numbers> {
+        let values = if node.value().is_object() { node.field("config")?.field("value")? } else { node.clone() };
+        Vec::read(&values).map(Numbers)
+    }
+}
+
 /// A size along one axis, which Keras writes as a list of one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OneSize(pub usize);

@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
             match name.value() {
                 Value::Null => Ok(()),
                 value if value == "float32" => Ok(()),
-                _ => Err(name.expected("\"float32\" (layers compute in no other type)")),
+                _ => Err(name.expected("\"float32\" (Estimand computes in no other type)")),
             }
         });
     }

@@ -41,15 +41,16 @@ use serde_json::{Map, Value};
 
 pub use serde_json::Value as Json;
 
-pub(crate) use custom_objects::ReadLayer;
 pub use custom_objects::{CustomObjects, Read};
+pub(crate) use custom_objects::{ReadLoss, ReadMetric};
 pub use document::parse;
 pub use field::Field;
-pub(crate) use field::{Elements, OneAxis, OneSize};
+pub(crate) use field::{Elements, Numbers, OneAxis, OneSize};
 pub use fields::Fields;
 pub use file::{File, visit_objects};
 pub use node::{Node, Object};
 pub use number::{AnyNumber, Single};
+pub(crate) use objects::{configured, is_called};
 
 /// A value that can be written as JSON and read back: a class with named fields.
 pub trait Described: Sized {
@@ -88,11 +89,11 @@ pub fn read_object<T: 'static>(node: &Node<'_>, kind: &str, classes: &[(&'static
     let name = class.text()?;
     let config = node.field("config")?;
     let objects = node.custom_objects();
-    let own = objects.find::<T>(name);
+    let own = objects.find::<Read<T>>(name);
     match own.or_else(|| classes.iter().find(|(known, _)| *known == name).map(|(_, read)| *read)) {
         Some(read) => read(&config),
         None => {
-            let known = classes.iter().map(|(name, _)| *name).chain(objects.names::<T>());
+            let known = classes.iter().map(|(name, _)| *name).chain(objects.names::<Read<T>>());
             Err(Error::unknown(kind, name, known).context(format!("at {}", class.path())))
         }
     }

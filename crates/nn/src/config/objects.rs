@@ -8,12 +8,12 @@ use estimand_update::{Constraint, MaxNorm, MinMaxNorm, NonNeg, Setting, UnitNorm
 use serde_json::{Map, Value, json};
 
 use super::field::Elements;
-use super::{Field, Fields, Node, object};
+use super::{Field, Fields, Node, Read, object};
 use crate::activation::Activation;
 use crate::regularizer::Regularizer;
 
 /// Reads the fields of an object; without any if the document has only the class's name.
-pub(super) fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
+pub(crate) fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T> {
     let nothing = Value::Object(Map::new());
     let none = super::CustomObjects::new();
     let nothing = Node::root(&nothing, &none);
@@ -24,7 +24,7 @@ pub(super) fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fi
 }
 
 /// `GlorotUniform` and `glorot_uniform` are the same class.
-pub(super) fn is_called(class: &str, name: &str) -> bool {
+pub(crate) fn is_called(class: &str, name: &str) -> bool {
     let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
     plain(class) == plain(name)
 }
@@ -195,11 +195,11 @@ impl Field for Arc<dyn Constraint> {
         const CLASSES: [&str; 4] = ["MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm"];
         let found = node.object()?;
         let objects = node.custom_objects();
-        if let Some(read) = objects.find_constraint(found.class) {
+        if let Some(read) = objects.find::<Read<Arc<dyn Constraint>>>(found.class) {
             return read(found.config.as_ref().unwrap_or(&node.nothing()));
         }
         let Some(class) = CLASSES.into_iter().find(|name| is_called(found.class, name)) else {
-            let known = CLASSES.into_iter().chain(objects.constraint_names());
+            let known = CLASSES.into_iter().chain(objects.names::<Read<Arc<dyn Constraint>>>());
             return Err(Error::unknown("constraint", found.class, known).context(format!("at {}", node.path())));
         };
         configured(found.config.as_ref(), |fields| {

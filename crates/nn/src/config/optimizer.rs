@@ -161,8 +161,8 @@ impl Field for Optimizer {
         let found = node.object()?;
         let objects = node.custom_objects();
         let ours = || CLASSES.iter().find(|(class, _)| is_called(found.class, class)).map(|(_, read)| *read);
-        let Some(rule) = objects.find_rule(found.class).or_else(ours) else {
-            let known = CLASSES.iter().map(|(class, _)| *class).chain(objects.rule_names());
+        let Some(rule) = objects.find::<ReadRule>(found.class).or_else(ours) else {
+            let known = CLASSES.iter().map(|(class, _)| *class).chain(objects.names::<ReadRule>());
             return Err(Error::unknown("optimizer", found.class, known).context(format!("at {}", node.path())));
         };
         configured(found.config.as_ref(), |fields| read(fields, rule))

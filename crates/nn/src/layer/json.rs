@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::Result;
 
 use super::*;
 use crate::activation::ActivationLayer;
-use crate::config::{self, CustomObjects, Described, Field, Json, Node, ReadLayer};
+use crate::config::{self, CustomObjects, Described, Field, Json, Node, Read};
 
 /// A class with its reader.
-const fn class<L: Layer + Described + 'static>() -> (&'static str, ReadLayer) {
+const fn class<L: Layer + Described + 'static>() -> (&'static str, Read<Box<dyn Layer>>) {
     (L::CLASS, |config| config::read::<L>(config).map(|layer| Box::new(layer) as Box<dyn Layer>))
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, ReadLayer); 55] = [
+const CLASSES: [(&str, Read<Box<dyn Layer>>); 55] = [
     class::<ActivationLayer>(),
     class::<Add>(),
     class::<AlphaDropout>(),
@@ -81,16 +81,7 @@ pub fn from_json(text: &str, objects: &CustomObjects) -> Result<Box<dyn Layer>> 
 
 /// Reads a layer at a place of a document.
 pub fn read(node: &Node<'_>) -> Result<Box<dyn Layer>> {
-    let class = node.field("class_name")?;
-    let name = class.text()?;
-    let config = node.field("config")?;
-    let objects = node.custom_objects();
-    let known = || CLASSES.iter().map(|(name, _)| *name).chain(objects.layer_names());
-    let own = objects.find_layer(name);
-    match own.or_else(|| CLASSES.iter().find(|(known, _)| *known == name).map(|(_, read)| *read)) {
-        Some(read) => read(&config),
-        None => Err(Error::unknown("layer", name, known()).context(format!("at {}", class.path()))),
-    }
+    config::read_object(node, "layer", &CLASSES)
 }
 
 impl Field for Arc<dyn Layer> {

@@ -1,8 +1,10 @@
 //! `AbsoluteError`: the absolute difference, in the labels' unit.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Loss, Reduction, matched, reduction_setter};
+use super::{Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The loss `|prediction - label|` of each element.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,7 @@ impl AbsoluteError {
 }
 
 reduction_setter!(AbsoluteError);
+described_by_reduction!(AbsoluteError, "MeanAbsoluteError", of_elements);
 
 impl Loss for AbsoluteError {
     fn name(&self) -> &'static str {
@@ -32,5 +35,9 @@ impl Loss for AbsoluteError {
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let labels = matched(self.name(), labels, predictions);
         (predictions - labels).abs()
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

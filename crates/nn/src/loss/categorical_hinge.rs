@@ -1,8 +1,10 @@
 //! `CategoricalHinge`: the margin of the right class over the best other class.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Loss, Reduction, matched, reduction_setter};
+use super::{Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The loss `max(1 + the largest score of another class - the score of the right one, 0)` of each
 /// row. Labels are one-hot rows.
@@ -20,6 +22,7 @@ impl CategoricalHinge {
 }
 
 reduction_setter!(CategoricalHinge);
+described_by_reduction!(CategoricalHinge, "CategoricalHinge", of_rows);
 
 impl Loss for CategoricalHinge {
     fn name(&self) -> &'static str {
@@ -35,5 +38,9 @@ impl Loss for CategoricalHinge {
         let right = (&labels * predictions).sum_axes([-1]);
         let other = ((1.0f64 - labels) * predictions).max_axes([-1]);
         (other - right + 1.0).relu()
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

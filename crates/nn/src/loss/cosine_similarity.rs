@@ -1,8 +1,10 @@
 //! `CosineSimilarity`: compares the directions of vectors.
 
 use estimand_graph::{Axes, Tensor};
+use estimand_tensor::Result;
 
-use super::{Loss, Reduction, matched, reduction_setter};
+use super::{Loss, MODULE, Reduction, matched, reduction_setter};
+use crate::config::{self, Described, Fields, Json};
 
 /// The negative cosine of the angle between the label row and the prediction row: -1 for the same
 /// direction, 1 for the opposite one. A row of zeros has a loss of 0.
@@ -21,6 +23,19 @@ impl CosineSimilarity {
 
 reduction_setter!(CosineSimilarity);
 
+impl Described for CosineSimilarity {
+    const CLASS: &'static str = "CosineSimilarity";
+
+    fn template() -> CosineSimilarity {
+        CosineSimilarity::new().reduction(Reduction::SumOverBatchSize)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> CosineSimilarity {
+        fields.only("axis", -1);
+        CosineSimilarity { reduction: self.reduction.of_rows(fields) }
+    }
+}
+
 impl Loss for CosineSimilarity {
     fn name(&self) -> &'static str {
         "cosine_similarity"
@@ -37,6 +52,10 @@ impl Loss for CosineSimilarity {
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let labels = matched(self.name(), labels, predictions);
         -(normalized(&labels) * normalized(predictions)).sum_axes([-1])
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }
 

@@ -1,8 +1,10 @@
 //! `Hinge` and `SquaredHinge`: binary labels, with a margin.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Loss, Reduction, matched, reduction_setter};
+use super::{Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The loss `max(1 - label * prediction, 0)` of each element. Labels are -1 and 1; 0 stands for -1.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,7 @@ impl Hinge {
 }
 
 reduction_setter!(Hinge);
+described_by_reduction!(Hinge, "Hinge", of_elements);
 
 impl Loss for Hinge {
     fn name(&self) -> &'static str {
@@ -31,6 +34,10 @@ impl Loss for Hinge {
 
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         shortfall(&matched(self.name(), labels, predictions), predictions)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }
 
@@ -49,6 +56,7 @@ impl SquaredHinge {
 }
 
 reduction_setter!(SquaredHinge);
+described_by_reduction!(SquaredHinge, "SquaredHinge", of_elements);
 
 impl Loss for SquaredHinge {
     fn name(&self) -> &'static str {
@@ -61,6 +69,10 @@ impl Loss for SquaredHinge {
 
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         shortfall(&matched(self.name(), labels, predictions), predictions).square()
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }
 

@@ -1,9 +1,10 @@
 //! `Huber`: quadratic for small errors, linear for large ones.
 
 use estimand_graph::Tensor;
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 
-use super::{Loss, Reduction, matched, reduction_setter};
+use super::{Loss, MODULE, Reduction, matched, reduction_setter};
+use crate::config::{self, Described, Fields, Json};
 
 /// `e^2 / 2` if the error is at most delta, `delta * (|e| - delta / 2)` above.
 #[derive(Clone, Debug)]
@@ -34,6 +35,18 @@ impl Default for Huber {
 
 reduction_setter!(Huber);
 
+impl Described for Huber {
+    const CLASS: &'static str = "Huber";
+
+    fn template() -> Huber {
+        Huber::new().reduction(Reduction::SumOverBatchSize)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Huber {
+        Huber { delta: fields.value("delta", &self.delta), reduction: self.reduction.of_elements(fields) }
+    }
+}
+
 impl Loss for Huber {
     fn name(&self) -> &'static str {
         "huber_loss"
@@ -53,5 +66,9 @@ impl Loss for Huber {
         let quadratic = error.minimum(self.delta);
         let linear = &error - &quadratic;
         quadratic.square() * 0.5 + linear * self.delta
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

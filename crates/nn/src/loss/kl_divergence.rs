@@ -1,8 +1,10 @@
 //! `KlDivergence`: the distance of one distribution from another.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+use super::{EPSILON, Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The Kullback-Leibler divergence `sum(label * ln(label / prediction))` of each row. Labels and
 /// predictions are probabilities; both are clipped to 1e-7 and 1.
@@ -20,6 +22,7 @@ impl KlDivergence {
 }
 
 reduction_setter!(KlDivergence);
+described_by_reduction!(KlDivergence, "KLDivergence", of_rows);
 
 impl Loss for KlDivergence {
     fn name(&self) -> &'static str {
@@ -35,5 +38,9 @@ impl Loss for KlDivergence {
         let labels = labels.clip(EPSILON, 1.0);
         let ratio = &labels / predictions.clip(EPSILON, 1.0);
         (labels * ratio.log()).sum_axes([-1])
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

@@ -1,8 +1,10 @@
 //! `LogCosh`: quadratic for small errors, linear for large ones, and smooth.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Loss, Reduction, matched, reduction_setter};
+use super::{Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The loss `ln(cosh(prediction - label))` of each element, in a form that does not overflow.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,7 @@ impl LogCosh {
 }
 
 reduction_setter!(LogCosh);
+described_by_reduction!(LogCosh, "LogCosh", of_elements);
 
 impl Loss for LogCosh {
     fn name(&self) -> &'static str {
@@ -39,5 +42,9 @@ impl Loss for LogCosh {
         let labels = matched(self.name(), labels, predictions);
         let error = predictions - labels;
         &error + (&error * -2.0).softplus() - std::f64::consts::LN_2
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

@@ -1,9 +1,10 @@
 //! `LogLoss`: binary labels, from probabilities.
 
 use estimand_graph::Tensor;
-use estimand_tensor::Error;
+use estimand_tensor::{Error, Result};
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+use super::{EPSILON, Loss, OWN_MODULE, Reduction, matched, reduction_setter};
+use crate::config::{self, Described, Fields, Json};
 
 /// The loss `-label * ln(p + epsilon) - (1 - label) * ln(1 - p + epsilon)` of each element:
 /// `tf.compat.v1.losses.log_loss`.
@@ -39,6 +40,18 @@ impl Default for LogLoss {
 
 reduction_setter!(LogLoss);
 
+impl Described for LogLoss {
+    const CLASS: &'static str = "LogLoss";
+
+    fn template() -> LogLoss {
+        LogLoss::new().reduction(Reduction::SumOverBatchSize)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> LogLoss {
+        LogLoss { epsilon: fields.value("epsilon", &self.epsilon), reduction: self.reduction.of_elements(fields) }
+    }
+}
+
 impl Loss for LogLoss {
     fn name(&self) -> &'static str {
         "log_loss"
@@ -64,5 +77,9 @@ impl Loss for LogLoss {
         let yes = &labels * (predictions + epsilon).log();
         let no = (1.0f64 - &labels) * (1.0f64 - predictions + epsilon).log();
         -(yes + no)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(OWN_MODULE, self)
     }
 }

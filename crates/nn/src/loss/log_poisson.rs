@@ -1,9 +1,10 @@
 //! `LogPoisson`: counts, from the logarithm of the expected count.
 
 use estimand_graph::Tensor;
-use estimand_tensor::DType;
+use estimand_tensor::{DType, Result};
 
-use super::{Loss, Reduction, matched, reduction_setter};
+use super::{Loss, OWN_MODULE, Reduction, matched, reduction_setter};
+use crate::config::{self, Described, Fields, Json};
 
 /// The loss `exp(x) - z * x`: the negative log-likelihood of a count `z` under a Poisson
 /// distribution with mean `exp(x)`, up to the term `ln(z!)`.
@@ -38,6 +39,21 @@ impl Default for LogPoisson {
 
 reduction_setter!(LogPoisson);
 
+impl Described for LogPoisson {
+    const CLASS: &'static str = "LogPoisson";
+
+    fn template() -> LogPoisson {
+        LogPoisson::new().reduction(Reduction::SumOverBatchSize)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> LogPoisson {
+        LogPoisson {
+            full: fields.value("compute_full_loss", &self.full),
+            reduction: self.reduction.of_elements(fields),
+        }
+    }
+}
+
 impl Loss for LogPoisson {
     fn name(&self) -> &'static str {
         "log_poisson_loss"
@@ -57,5 +73,9 @@ impl Loss for LogPoisson {
         let z = counts.maximum(1.0);
         let stirling = &z * z.log() - &z + (&z * std::f64::consts::TAU).log() * 0.5;
         loss + counts.greater(1.0).select(stirling, 0.0)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(OWN_MODULE, self)
     }
 }

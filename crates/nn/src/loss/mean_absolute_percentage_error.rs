@@ -1,8 +1,10 @@
 //! `MeanAbsolutePercentageError`: the absolute difference in percent of the label.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+use super::{EPSILON, Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The loss `100 * |prediction - label| / max(|label|, 1e-7)` of each element.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,7 @@ impl MeanAbsolutePercentageError {
 }
 
 reduction_setter!(MeanAbsolutePercentageError);
+described_by_reduction!(MeanAbsolutePercentageError, "MeanAbsolutePercentageError", of_elements);
 
 impl Loss for MeanAbsolutePercentageError {
     fn name(&self) -> &'static str {
@@ -32,5 +35,9 @@ impl Loss for MeanAbsolutePercentageError {
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let labels = matched(self.name(), labels, predictions);
         ((predictions - &labels) / labels.abs().maximum(EPSILON)).abs() * 100.0
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

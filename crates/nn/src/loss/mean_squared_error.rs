@@ -1,8 +1,10 @@
 //! `MeanSquaredError`: the squared difference; large errors count more.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{Loss, Reduction, matched, reduction_setter};
+use super::{Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The loss `(prediction - label)^2` of each element.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,7 @@ impl MeanSquaredError {
 }
 
 reduction_setter!(MeanSquaredError);
+described_by_reduction!(MeanSquaredError, "MeanSquaredError", of_elements);
 
 impl Loss for MeanSquaredError {
     fn name(&self) -> &'static str {
@@ -32,5 +35,9 @@ impl Loss for MeanSquaredError {
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let labels = matched(self.name(), labels, predictions);
         predictions.squared_difference(&labels)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

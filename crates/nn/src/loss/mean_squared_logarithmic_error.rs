@@ -1,8 +1,10 @@
 //! `MeanSquaredLogarithmicError`: measures relative errors, for labels of different magnitudes.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+use super::{EPSILON, Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The loss `(ln(1 + prediction) - ln(1 + label))^2` of each element. Values below 1e-7 count as
 /// 1e-7.
@@ -20,6 +22,7 @@ impl MeanSquaredLogarithmicError {
 }
 
 reduction_setter!(MeanSquaredLogarithmicError);
+described_by_reduction!(MeanSquaredLogarithmicError, "MeanSquaredLogarithmicError", of_elements);
 
 impl Loss for MeanSquaredLogarithmicError {
     fn name(&self) -> &'static str {
@@ -34,5 +37,9 @@ impl Loss for MeanSquaredLogarithmicError {
         let labels = matched(self.name(), labels, predictions);
         let logarithm = |x: &Tensor| (x.maximum(EPSILON) + 1.0).log();
         (logarithm(predictions) - logarithm(&labels)).square()
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

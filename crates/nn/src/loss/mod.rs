@@ -2,14 +2,15 @@
 //!
 //! A loss is a plain value. Its `elements` method computes the loss of each element or example.
 //! Weights and [`Reduction`] work the same for all losses and follow `tf.compat.v1.losses`. This
-//! file defines the `Loss` trait, `reduction` the arithmetic of weights and reductions; the other
-//! files hold one loss each.
+//! file defines the `Loss` trait, `reduction` the arithmetic of weights and reductions, `json` reads
+//! losses; the other files hold one loss each.
 
 mod absolute_error;
 mod categorical_hinge;
 mod cosine_similarity;
 mod hinge;
 mod huber;
+mod json;
 mod kl_divergence;
 mod log_cosh;
 mod log_loss;
@@ -26,15 +27,19 @@ mod sparse_softmax_cross_entropy;
 use std::fmt;
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Error, Shape};
+use estimand_tensor::{Error, Result, Shape};
 
 use crate::alignment::matched;
+use crate::config::Json;
+use json::{MODULE, OWN_MODULE};
 
 pub use absolute_error::AbsoluteError;
 pub use categorical_hinge::CategoricalHinge;
 pub use cosine_similarity::CosineSimilarity;
 pub use hinge::{Hinge, SquaredHinge};
 pub use huber::Huber;
+pub(crate) use json::reader;
+pub use json::{from_json, read};
 pub use kl_divergence::KlDivergence;
 pub use log_cosh::LogCosh;
 pub use log_loss::LogLoss;
@@ -65,7 +70,7 @@ pub use sparse_softmax_cross_entropy::SparseSoftmaxCrossEntropy;
 /// assert_eq!(loss.reduction(Reduction::Sum).apply(&labels, &predictions).eval()?.item::<f32>()?, 4.0);
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
-pub trait Loss: fmt::Debug {
+pub trait Loss: fmt::Debug + Send + Sync {
     /// TensorFlow's name of the loss.
     fn name(&self) -> &'static str;
 
@@ -80,6 +85,14 @@ pub trait Loss: fmt::Debug {
     /// The loss of each element, or of each example if the loss is defined on whole rows.
     #[track_caller]
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor;
+
+    /// The loss as JSON, with the keys of Keras; [`from_json`] reads it back. A loss of one's own
+    /// implements [`Described`](crate::config::Described) and calls
+    /// [`config::write`](crate::config::write). By default it cannot be written.
+    fn to_json(&self) -> Result<Json> {
+        let text = format!("the loss `{}` cannot be written as JSON", self.name());
+        Err(Error::unsupported(text).help("implement `Described` for it, and `to_json` with `config::write`"))
+    }
 
     /// The loss without weights.
     #[track_caller]
@@ -157,3 +170,21 @@ macro_rules! reduction_setter {
     };
 }
 use reduction_setter;
+
+/// The description of a loss whose only option is its reduction.
+macro_rules! described_by_reduction {
+    ($loss:ident, $class:literal, $of:ident) => {
+        impl crate::config::Described for $loss {
+            const CLASS: &'static str = $class;
+
+            fn template() -> $loss {
+                $loss { reduction: crate::Reduction::SumOverBatchSize }
+            }
+
+            fn fields(&self, fields: &mut crate::config::Fields<'_>) -> $loss {
+                $loss { reduction: self.reduction.$of(fields) }
+            }
+        }
+    };
+}
+use described_by_reduction;

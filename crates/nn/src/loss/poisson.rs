@@ -1,8 +1,10 @@
 //! `Poisson`: counts, from the expected count.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+use super::{EPSILON, Loss, MODULE, Reduction, described_by_reduction, matched, reduction_setter};
+use crate::config::{self, Json};
 
 /// The loss `prediction - label * ln(prediction + 1e-7)` of each element: the negative
 /// log-likelihood of a count, up to terms that do not depend on the prediction.
@@ -23,6 +25,7 @@ impl Poisson {
 }
 
 reduction_setter!(Poisson);
+described_by_reduction!(Poisson, "Poisson", of_elements);
 
 impl Loss for Poisson {
     fn name(&self) -> &'static str {
@@ -41,5 +44,9 @@ impl Loss for Poisson {
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let labels = matched(self.name(), labels, predictions);
         predictions - labels * (predictions + EPSILON).log()
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

@@ -1,8 +1,10 @@
 //! `SigmoidCrossEntropy`: independent binary labels.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter, smoothed};
+use super::{EPSILON, Loss, MODULE, Reduction, matched, reduction_setter, smoothed};
+use crate::config::{self, Described, Fields, Json};
 
 /// The cross entropy of each element with the probability given by its label.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +37,23 @@ impl SigmoidCrossEntropy {
 
 reduction_setter!(SigmoidCrossEntropy);
 
+impl Described for SigmoidCrossEntropy {
+    const CLASS: &'static str = "BinaryCrossentropy";
+
+    fn template() -> SigmoidCrossEntropy {
+        SigmoidCrossEntropy::new().from_probabilities().reduction(Reduction::SumOverBatchSize)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SigmoidCrossEntropy {
+        fields.only("axis", -1);
+        SigmoidCrossEntropy {
+            label_smoothing: fields.value("label_smoothing", &self.label_smoothing),
+            probabilities: !fields.value("from_logits", &!self.probabilities),
+            reduction: self.reduction.of_elements(fields),
+        }
+    }
+}
+
 impl Loss for SigmoidCrossEntropy {
     fn name(&self) -> &'static str {
         "sigmoid_cross_entropy_loss"
@@ -54,5 +73,9 @@ impl Loss for SigmoidCrossEntropy {
         let yes = &labels * (&p + EPSILON).log();
         let no = (1.0f64 - &labels) * (1.0f64 - &p + EPSILON).log();
         -(yes + no)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

@@ -1,8 +1,10 @@
 //! `SoftmaxCrossEntropy`: one class of several, with rows of probabilities as labels.
 
 use estimand_graph::{Axes, Tensor};
+use estimand_tensor::Result;
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter, rows_of, smoothed};
+use super::{EPSILON, Loss, MODULE, Reduction, matched, reduction_setter, rows_of, smoothed};
+use crate::config::{self, Described, Fields, Json};
 
 /// The cross entropy of each row (the last axis) with a row of label probabilities, such as a
 /// one-hot row.
@@ -37,6 +39,23 @@ impl SoftmaxCrossEntropy {
 
 reduction_setter!(SoftmaxCrossEntropy);
 
+impl Described for SoftmaxCrossEntropy {
+    const CLASS: &'static str = "CategoricalCrossentropy";
+
+    fn template() -> SoftmaxCrossEntropy {
+        SoftmaxCrossEntropy::new().from_probabilities().reduction(Reduction::SumOverBatchSize)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SoftmaxCrossEntropy {
+        fields.only("axis", -1);
+        SoftmaxCrossEntropy {
+            label_smoothing: fields.value("label_smoothing", &self.label_smoothing),
+            probabilities: !fields.value("from_logits", &!self.probabilities),
+            reduction: self.reduction.of_rows(fields),
+        }
+    }
+}
+
 impl Loss for SoftmaxCrossEntropy {
     fn name(&self) -> &'static str {
         "softmax_cross_entropy_loss"
@@ -60,5 +79,9 @@ impl Loss for SoftmaxCrossEntropy {
         let flat = [-1, classes as i64];
         let losses = predictions.reshape(flat).softmax_cross_entropy(&labels.reshape(flat));
         rows_of(predictions, &losses)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

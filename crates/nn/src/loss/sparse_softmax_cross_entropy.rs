@@ -1,9 +1,11 @@
 //! `SparseSoftmaxCrossEntropy`: one class of several, with class numbers as labels.
 
 use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
-use super::{EPSILON, Loss, Reduction, reduction_setter, rows_of};
+use super::{EPSILON, Loss, MODULE, Reduction, reduction_setter, rows_of};
 use crate::alignment::one_for_each_row;
+use crate::config::{self, Described, Fields, Json};
 
 /// The cross entropy of each row (the last axis) with its class, an integer in `0..classes`.
 ///
@@ -33,6 +35,24 @@ impl SparseSoftmaxCrossEntropy {
 
 reduction_setter!(SparseSoftmaxCrossEntropy);
 
+impl Described for SparseSoftmaxCrossEntropy {
+    const CLASS: &'static str = "SparseCategoricalCrossentropy";
+
+    fn template() -> SparseSoftmaxCrossEntropy {
+        SparseSoftmaxCrossEntropy::new().from_probabilities().reduction(Reduction::SumOverBatchSize)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> SparseSoftmaxCrossEntropy {
+        fields.only("ignore_class", Json::Null);
+        // Keras has it in the metric alone.
+        fields.only_read("axis", &[(-1).into()]);
+        SparseSoftmaxCrossEntropy {
+            probabilities: !fields.value("from_logits", &!self.probabilities),
+            reduction: self.reduction.of_rows(fields),
+        }
+    }
+}
+
 impl Loss for SparseSoftmaxCrossEntropy {
     fn name(&self) -> &'static str {
         "sparse_softmax_cross_entropy_loss"
@@ -58,5 +78,9 @@ impl Loss for SparseSoftmaxCrossEntropy {
         }
         let flat = logits.reshape([-1, logits.channels() as i64]);
         rows_of(&logits, &flat.sparse_softmax_cross_entropy(&labels.reshape([-1])))
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }

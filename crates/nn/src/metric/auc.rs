@@ -5,11 +5,13 @@
 //! thresholds. All points are computed from it.
 
 use estimand_graph::{Axes, Running, Tensor};
-use estimand_tensor::{DType, Error};
+use estimand_tensor::{DType, Error, Result};
 
-use super::Metric;
 use super::confusion::Truth;
 use super::histogram::{N_INTERVALS, histograms, histograms_of_labels, nan_if_any};
+use super::value::{MODULE, name_and_dtype};
+use super::{Metric, MetricValue};
+use crate::config::{self, Described, Fields, Json, Numbers};
 
 /// The curve whose area is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,6 +54,7 @@ pub enum Summation {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Auc {
+    name: Option<String>,
     curve: Curve,
     summation: Summation,
     n_thresholds: usize,
@@ -64,6 +67,7 @@ impl Auc {
     /// The area under the ROC curve, interpolated between 200 thresholds.
     pub fn new() -> Auc {
         Auc {
+            name: None,
             curve: Curve::Roc,
             summation: Summation::Interpolation,
             n_thresholds: N_INTERVALS + 1,
@@ -71,6 +75,12 @@ impl Auc {
             label_weights: None,
             logits: false,
         }
+    }
+
+    /// The name under which results show the metric. By default `auc`.
+    pub fn name(mut self, name: &str) -> Auc {
+        self.name = Some(name.to_string());
+        self
     }
 
     /// The curve. By default `Roc`.
@@ -201,6 +211,49 @@ impl Auc {
                 (areas * &weights).sum().div_no_nan(weights.sum())
             }
         }
+    }
+}
+
+impl Described for Auc {
+    const CLASS: &'static str = "AUC";
+
+    fn template() -> Auc {
+        Auc::new()
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> Auc {
+        // The number of labels follows from their shape.
+        fields.ignored("num_labels");
+        fields.only_read("thresholds", &[Json::Null]);
+        let summations = [
+            ("interpolation", Summation::Interpolation),
+            ("minoring", Summation::Minoring),
+            ("majoring", Summation::Majoring),
+        ];
+        let label_weights = self.label_weights.clone().map(Numbers);
+        Auc {
+            name: name_and_dtype(fields, &self.name, MetricValue::name(self)),
+            curve: fields.choice("curve", &self.curve, &[("ROC", Curve::Roc), ("PR", Curve::Pr)]),
+            summation: fields.choice("summation_method", &self.summation, &summations),
+            n_thresholds: fields.value("num_thresholds", &self.n_thresholds),
+            by_label: fields.value("multi_label", &self.by_label),
+            label_weights: fields.value("label_weights", &label_weights).map(|numbers| numbers.0),
+            logits: fields.value("from_logits", &self.logits),
+        }
+    }
+}
+
+impl MetricValue for Auc {
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("auc")
+    }
+
+    fn apply(&self, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
+        self.of(labels, predictions, weights)
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
     }
 }
 

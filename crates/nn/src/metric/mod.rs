@@ -5,8 +5,9 @@
 //! the value once, at the end. So a metric has no state, and its value does not depend on how rows
 //! were batched, up to rounding.
 //!
-//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file defines `Metric`; the other
-//! files hold a family of metrics each.
+//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file defines `Metric`, `value` the
+//! trait `MetricValue` of metrics as plain data, `values` one type for each; the other files hold the
+//! functions of a family each.
 
 mod accuracy;
 mod auc;
@@ -15,11 +16,15 @@ mod confusion;
 mod confusion_matrix;
 mod histogram;
 mod mean;
+mod mean_loss;
+mod normalizer;
 mod r2;
 mod thresholds;
 mod top_k;
 mod totals;
 mod trade_off;
+mod value;
+mod values;
 
 pub use accuracy::{accuracy, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy};
 pub use auc::{Auc, Curve, Summation, auc, auc_precision_recall};
@@ -30,17 +35,27 @@ pub use mean::{
     cosine_similarity, mean, mean_absolute_error, mean_loss, mean_relative_error, mean_squared_error,
     root_mean_squared_error,
 };
+pub use mean_loss::MeanLoss;
+pub use normalizer::Normalizer;
 pub use r2::r2_score;
-pub use thresholds::{precision_at_thresholds, recall_at_thresholds};
+pub use thresholds::{Thresholds, precision_at_thresholds, recall_at_thresholds};
 pub use top_k::{sparse_top_k_categorical_accuracy, top_k_categorical_accuracy};
 pub use totals::Totals;
 pub use trade_off::{precision_at_recall, recall_at_precision, sensitivity_at_specificity, specificity_at_sensitivity};
+pub use value::{MetricValue, from_json, named, read};
+pub use values::{
+    Accuracy, BinaryAccuracy, CategoricalAccuracy, ConfusionMatrix, CosineSimilarity, ExpectedCalibrationError,
+    FalseNegatives, FalsePositives, Mean, MeanAbsoluteError, MeanIou, MeanPerClassAccuracy, MeanRelativeError,
+    MeanSquaredError, Precision, PrecisionAtRecall, R2Score, Recall, RecallAtPrecision, RootMeanSquaredError,
+    SensitivityAtSpecificity, SparseCategoricalAccuracy, SparseTopKCategoricalAccuracy, SpecificityAtSensitivity,
+    TopKCategoricalAccuracy, TrueNegatives, TruePositives,
+};
 
 use std::fmt;
 use std::rc::Rc;
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Dim, Error, Result};
+use estimand_tensor::Dim;
 
 use crate::alignment::matched;
 use crate::loss::Hinge;
@@ -91,61 +106,43 @@ impl fmt::Debug for Metric {
     }
 }
 
-/// A function that makes a metric from labels, predictions and optional weights.
-pub type MetricFn = fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
-
-/// Every metric of this crate by name, in its simplest form: with the threshold or the limit 0.5,
-/// `k` 2, 3 classes, 10 ranges, the thresholds 0.25 and 0.5, the loss `Hinge`, relative to labels.
-/// The mean is that of predictions.
-pub const ALL_METRICS: [(&str, MetricFn); 32] = [
-    ("accuracy", accuracy),
-    ("auc", auc),
-    ("auc_precision_recall", auc_precision_recall),
-    ("binary_accuracy", |labels, p, weights| binary_accuracy(labels, p, 0.5, weights)),
-    ("categorical_accuracy", categorical_accuracy),
-    ("confusion_matrix", |labels, classes, weights| confusion_matrix(labels, classes, 3, weights)),
-    ("cosine_similarity", cosine_similarity),
-    ("expected_calibration_error", |labels, p, weights| expected_calibration_error(labels, p, 10, weights)),
-    ("false_negatives", |labels, p, weights| false_negatives(labels, p, 0.5, weights)),
-    ("false_positives", |labels, p, weights| false_positives(labels, p, 0.5, weights)),
-    ("mean", |_, predictions, weights| mean(predictions, weights)),
-    ("mean_absolute_error", mean_absolute_error),
-    ("mean_iou", |labels, classes, weights| mean_iou(labels, classes, 3, weights)),
-    ("mean_loss", |labels, predictions, weights| mean_loss(&Hinge::new(), labels, predictions, weights)),
-    ("mean_per_class_accuracy", |labels, classes, weights| mean_per_class_accuracy(labels, classes, 3, weights)),
-    ("mean_relative_error", |labels, predictions, weights| mean_relative_error(labels, predictions, labels, weights)),
-    ("mean_squared_error", mean_squared_error),
-    ("precision", |labels, p, weights| precision(labels, p, 0.5, weights)),
-    ("precision_at_recall", |labels, p, weights| precision_at_recall(labels, p, 0.5, weights)),
-    ("precision_at_thresholds", |labels, p, weights| precision_at_thresholds(labels, p, &[0.25, 0.5], weights)),
-    ("r2_score", r2_score),
-    ("recall", |labels, p, weights| recall(labels, p, 0.5, weights)),
-    ("recall_at_precision", |labels, p, weights| recall_at_precision(labels, p, 0.5, weights)),
-    ("recall_at_thresholds", |labels, p, weights| recall_at_thresholds(labels, p, &[0.25, 0.5], weights)),
-    ("root_mean_squared_error", root_mean_squared_error),
-    ("sensitivity_at_specificity", |labels, p, weights| sensitivity_at_specificity(labels, p, 0.5, weights)),
-    ("sparse_categorical_accuracy", sparse_categorical_accuracy),
-    ("sparse_top_k_categorical_accuracy", |labels, p, weights| {
-        sparse_top_k_categorical_accuracy(labels, p, 2, weights)
-    }),
-    ("specificity_at_sensitivity", |labels, p, weights| specificity_at_sensitivity(labels, p, 0.5, weights)),
-    ("top_k_categorical_accuracy", |labels, p, weights| top_k_categorical_accuracy(labels, p, 2, weights)),
-    ("true_negatives", |labels, p, weights| true_negatives(labels, p, 0.5, weights)),
-    ("true_positives", |labels, p, weights| true_positives(labels, p, 0.5, weights)),
+/// Every metric of this crate, in its simplest form: with the threshold or the limit 0.5, `k` 2, 3
+/// classes, 10 ranges, the thresholds 0.25 and 0.5, the loss `Hinge`, relative to labels. Each has
+/// its own name.
+pub const ALL_METRICS: [fn() -> Box<dyn MetricValue>; 32] = [
+    || Box::new(Accuracy::new()),
+    || Box::new(Auc::new()),
+    || Box::new(Auc::new().curve(Curve::Pr).name("auc_precision_recall")),
+    || Box::new(BinaryAccuracy::new()),
+    || Box::new(CategoricalAccuracy::new()),
+    || Box::new(ConfusionMatrix::new(3)),
+    || Box::new(CosineSimilarity::new()),
+    || Box::new(ExpectedCalibrationError::new()),
+    || Box::new(FalseNegatives::new()),
+    || Box::new(FalsePositives::new()),
+    || Box::new(Mean::new()),
+    || Box::new(MeanAbsoluteError::new()),
+    || Box::new(MeanIou::new(3)),
+    || Box::new(MeanLoss::new(Hinge::new())),
+    || Box::new(MeanPerClassAccuracy::new(3)),
+    || Box::new(MeanRelativeError::new()),
+    || Box::new(MeanSquaredError::new()),
+    || Box::new(Precision::new()),
+    || Box::new(PrecisionAtRecall::new(0.5)),
+    || Box::new(Precision::new().thresholds([0.25, 0.5]).name("precision_at_thresholds")),
+    || Box::new(R2Score::new()),
+    || Box::new(Recall::new()),
+    || Box::new(RecallAtPrecision::new(0.5)),
+    || Box::new(Recall::new().thresholds([0.25, 0.5]).name("recall_at_thresholds")),
+    || Box::new(RootMeanSquaredError::new()),
+    || Box::new(SensitivityAtSpecificity::new(0.5)),
+    || Box::new(SparseCategoricalAccuracy::new()),
+    || Box::new(SparseTopKCategoricalAccuracy::new().k(2)),
+    || Box::new(SpecificityAtSensitivity::new(0.5)),
+    || Box::new(TopKCategoricalAccuracy::new().k(2)),
+    || Box::new(TrueNegatives::new()),
+    || Box::new(TruePositives::new()),
 ];
-
-/// Looks up a metric of [`ALL_METRICS`] by name. For an unknown name, the error suggests the
-/// nearest one.
-///
-/// ```
-/// use estimand_nn::metric;
-/// assert!(metric::named("auc").is_ok());
-/// assert!(metric::named("precison").unwrap_err().to_string().contains("did you mean `precision`?"));
-/// ```
-pub fn named(name: &str) -> Result<MetricFn> {
-    let found = ALL_METRICS.iter().find(|(known, _)| *known == name).map(|(_, metric)| *metric);
-    found.ok_or_else(|| Error::unknown("metric", name, ALL_METRICS.iter().map(|(name, _)| *name)))
-}
 
 /// Gives labels and predictions the same shape, and casts the labels to the predictions' dtype. TF:
 /// if one of them has one more axis than the other, of size 1 and last, that axis is dropped.

@@ -1,10 +1,82 @@
 //! Precision and recall at several thresholds: metrics with several numbers.
 
 use estimand_graph::Tensor;
-use estimand_tensor::{DType, Error};
+use estimand_tensor::{DType, Error, Result};
 
 use super::Metric;
 use super::confusion::Truth;
+use crate::config::{Elements, Field, Json, Node};
+
+/// The threshold if none is given.
+const USUAL: f64 = 0.5;
+
+/// One threshold, or several: the metric then has as many values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thresholds(pub Vec<f64>);
+
+impl Default for Thresholds {
+    fn default() -> Thresholds {
+        Thresholds(vec![USUAL])
+    }
+}
+
+impl From<f64> for Thresholds {
+    fn from(threshold: f64) -> Thresholds {
+        Thresholds(vec![threshold])
+    }
+}
+
+impl From<Vec<f64>> for Thresholds {
+    fn from(thresholds: Vec<f64>) -> Thresholds {
+        Thresholds(thresholds)
+    }
+}
+
+impl<const N: usize> From<[f64; N]> for Thresholds {
+    fn from(thresholds: [f64; N]) -> Thresholds {
+        Thresholds(thresholds.to_vec())
+    }
+}
+
+/// Keras writes the usual threshold as `null`, and one alone as a number.
+impl Field for Thresholds {
+    fn write(&self) -> Result<Json> {
+        Elements(self.0.clone()).write()
+    }
+
+    fn read(node: &Node<'_>) -> Result<Thresholds> {
+        if node.is_null() { Ok(Thresholds::default()) } else { Elements::read(node).map(|list| Thresholds(list.0)) }
+    }
+}
+
+/// The threshold of a metric that has only one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Threshold(pub f64);
+
+impl Default for Threshold {
+    fn default() -> Threshold {
+        Threshold(USUAL)
+    }
+}
+
+impl From<f64> for Threshold {
+    fn from(threshold: f64) -> Threshold {
+        Threshold(threshold)
+    }
+}
+
+impl Field for Threshold {
+    fn write(&self) -> Result<Json> {
+        self.0.write()
+    }
+
+    fn read(node: &Node<'_>) -> Result<Threshold> {
+        match Thresholds::read(node)?.0[..] {
+            [threshold] => Ok(Threshold(threshold)),
+            _ => Err(node.expected("one threshold")),
+        }
+    }
+}
 
 /// The precision at each threshold: the share of the positive predictions that are right; 0 if
 /// there are none.

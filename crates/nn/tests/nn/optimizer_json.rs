@@ -8,59 +8,9 @@ use estimand_graph::{Clip, Graph, Initializer, Optimizer};
 use estimand_nn::config::{CustomObjects, Field, Json, Node};
 use estimand_nn::optimizer::{from_json, to_json};
 use estimand_tensor::{Array, Result};
-use estimand_update::{
-    ALL_RULES, Adadelta, Adagrad, Adam, Adamax, Ftrl, Hyper, Nadam, RmsProp, Schedule, Sgd, Slot, SparseRule,
-    UpdateRule,
-};
+use estimand_update::{ALL_RULES, Hyper, Schedule, Sgd, Slot, SparseRule, UpdateRule};
 
-/// Each schedule, with every setting at another value than Keras's default.
-pub fn schedules() -> Vec<Schedule> {
-    let (initial, decay_steps) = (0.5, 7);
-    let exponential = Schedule::Exponential { initial, decay_steps, decay_rate: 0.25, staircase: true };
-    let cosine = Schedule::Cosine { initial, decay_steps, alpha: 0.125 };
-    let constant = Schedule::from(0.25);
-    vec![
-        constant.clone(),
-        Schedule::InverseTime { initial, decay_steps, decay_rate: 0.75, staircase: true },
-        Schedule::InverseTime { initial, decay_steps: 1, decay_rate: 0.75, staircase: false },
-        Schedule::Polynomial { initial, decay_steps, end: 0.0625, power: 2.0, cycle: true },
-        cosine.clone(),
-        Schedule::CosineRestarts { initial, first_decay_steps: 5, t_mul: 1.5, m_mul: 0.5, alpha: 0.25 },
-        Schedule::Piecewise { boundaries: vec![2, 5], values: vec![0.5, 0.25, 0.125] },
-        Schedule::WarmUp { steps: 3, from: 0.125, then: Box::new(cosine) },
-        Schedule::WarmUp { steps: 3, from: 0.125, then: Box::new(exponential.clone()) },
-        constant.warm_up(2).warm_up(4),
-        exponential,
-    ]
-}
-
-/// Each rule, with every setting at another value than the default.
-pub fn optimizers() -> Vec<Optimizer> {
-    let rmsprop = |rule: RmsProp| rule.rho(0.75).momentum(0.5).epsilon(0.01).centered(true);
-    vec![
-        Optimizer::new(Sgd::default().momentum(0.5).nesterov(true), 0.25).clip(Clip::Value(0.5)),
-        Optimizer::new(Adagrad::default().initial_accumulator(0.5).epsilon(0.01), 0.25).clip(Clip::Norm(0.5)),
-        Optimizer::new(Adam::default().beta_1(0.5).beta_2(0.75).epsilon(0.01).amsgrad(true), 0.25)
-            .clip(Clip::GlobalNorm(0.5))
-            .lazy(),
-        Optimizer::new(Adam::default().weight_decay(0.25), 0.25),
-        Optimizer::new(
-            Ftrl::default()
-                .learning_rate_power(-0.25)
-                .initial_accumulator(0.5)
-                .l1(0.01)
-                .l2(0.02)
-                .l2_shrinkage(0.03)
-                .beta(0.5),
-            0.25,
-        ),
-        Optimizer::new(rmsprop(RmsProp::default()), 0.25),
-        Optimizer::new(rmsprop(RmsProp::v1()), 0.25),
-        Optimizer::new(Adadelta::default().rho(0.75).epsilon(0.01), 0.25),
-        Optimizer::new(Adamax::default().beta_1(0.5).beta_2(0.75).epsilon(0.01), 0.25),
-        Optimizer::new(Nadam::default().beta_1(0.5).beta_2(0.75).epsilon(0.01).schedule_decay(0.5), 0.25),
-    ]
-}
+use crate::object_options::{optimizers, schedules};
 
 /// The weights after some steps. The gradient of `w` is `w * scale`, large enough to be clipped.
 fn trained(optimizer: &Optimizer) -> Result<Vec<f32>> {
