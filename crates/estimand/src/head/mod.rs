@@ -5,7 +5,8 @@
 //! files in order: `batch.rs` (labels, weights and features as heads see them), one file for each
 //! head, `scored.rs` (weighted and reduced losses of examples), `slice.rs` (metrics of some rows),
 //! `spec.rs`. `settings.rs` holds the settings of all heads, `classes.rs` the names of classes,
-//! `json.rs` writes and reads heads as JSON, `all.rs` is the list of heads, `testing.rs` the contract of every head.
+//! `json.rs` writes and reads heads as JSON, `all.rs` is the list of heads, `testing.rs` the
+//! contract of every head.
 //!
 //! ```
 //! use estimand::prelude::*;

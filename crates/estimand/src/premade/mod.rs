@@ -3,8 +3,8 @@
 //! Each estimator is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`,
 //! `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a classifier's, a regressor's,
 //! or a head given by the user). [`Premade`] turns the two into a model function. `optimizer.rs`
-//! handles optimizer names, `shown.rs` the summaries for TensorBoard, `json.rs` networks as JSON. Defaults, learning rates and
-//! the names of variables are those of `tf.estimator` 2.15.
+//! handles optimizer names, `shown.rs` the summaries for TensorBoard, `json.rs` networks as JSON.
+//! Defaults, learning rates and the names of variables are those of `tf.estimator` 2.15.
 //!
 //! ```
 //! use estimand::prelude::*;
