@@ -80,7 +80,7 @@ fn main() -> Result<()> {
         ("highway-mpg", Array::from([37f32, 18.0])),
     ];
     for (car, answer) in ["dodge", "jaguar"].iter().zip(deep.predict(Dataset::from_arrays(questions).batch(2))) {
-        println!("a {car} costs about {:.0} dollars", 1000.0 * answer?["predictions"].as_slice::<f32>()?[0]);
+        println!("a {car} costs about {:.0} dollars", 1000.0 * answer?.f32("predictions")?[0]);
     }
     println!("linear_error = {linear_error:.0}");
     println!("deep_error = {deep_error:.0}");

@@ -98,8 +98,8 @@ fn main() -> Result<()> {
     let answers = model.predict(PredictSpec::new(&people).checkpoint(&checkpoint));
     for (job, answer) in jobs.strings()?.zip(answers) {
         let answer = answer?;
-        let class = answer["class"].as_slice::<i64>()?[0];
-        let probability = answer["probability"].as_slice::<f32>()?[0];
+        let class = answer.i64("class")?[0];
+        let probability = answer.f32("probability")?[0];
         println!("{:<18} class {class}, probability {probability:.3}", String::from_utf8_lossy(job));
     }
     println!("accuracy = {:.4}", metrics["accuracy"]);

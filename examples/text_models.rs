@@ -100,7 +100,7 @@ fn main() -> Result<()> {
         let best = trained.evaluations[0].best.as_ref().ok_or_else(|| Error::internal("nothing was evaluated"))?;
         let checkpoint = classifier.model_dir().join(format!("model.ckpt-{}", best.global_step()));
         for answer in classifier.predict(PredictSpec::new(&question).checkpoint(checkpoint)) {
-            println!("{name}: `{text}` is kind with {:.3}", answer?["probabilities"].as_slice::<f32>()?[1]);
+            println!("{name}: `{text}` is kind with {:.3}", answer?.f32("probabilities")?[1]);
         }
         println!("{name}_accuracy = {:.3}", best["accuracy"]);
     }

@@ -131,9 +131,9 @@ fn main() -> Result<()> {
     let people = test.dataset().take(3).batch(3);
     for (i, answer) in model.predict(PredictSpec::new(people).checkpoint(checkpoint)).enumerate() {
         let answer = answer?;
-        let class: String = answer["classes"].strings()?.map(String::from_utf8_lossy).collect();
+        let class: String = answer.array("classes")?.strings()?.map(String::from_utf8_lossy).collect();
         let class: usize = class.parse().map_err(|_| Error::internal("classes are numbers"))?;
-        let probability = answer["probabilities"].as_slice::<f32>()?[class];
+        let probability = answer.f32("probabilities")?[class];
         println!("person {i}: {} ({:.1} %)", test.info().classes[class], 100.0 * probability);
     }
     println!("auc = {auc:.4}");
