@@ -2,7 +2,8 @@
 //! neither a premade network nor a head: a port of the `census` custom estimator of TensorFlow's
 //! samples.
 //!
-//! The model is evaluated during training. Training ends when the evaluations no longer improve.
+//! The model is evaluated during training. Training ends when the evaluations no longer improve, and
+//! returns to the best checkpoint.
 //!
 //!     cargo run --release --example custom_census
 
@@ -77,29 +78,25 @@ fn main() -> Result<()> {
     let (train, test) = (datasets::load("adult", "train")?, datasets::load("adult", "test")?);
     let model = Estimator::new(census)
         .params(HParams::new().set("hidden_units", vec![100, 70, 50]).set("learning_rate", 0.05))
-        .config(RunConfig::new().tf_random_seed(1).save_checkpoints(Every::Steps(250)).keep_checkpoint_max(None))
+        .config(RunConfig::new().tf_random_seed(1).save_checkpoints(Every::Steps(250)))
         .build()?;
 
     let rows = train.dataset().shuffle(40_000, 7).repeat_forever().batch(256);
-    let stopping = EarlyStopping::higher_is_better("auc").patience(2);
+    let stopping = EarlyStopping::higher_is_better("auc").patience(2).restore_best();
     let test_rows = test.dataset().batch(1_000);
     let trained = model.train_and_evaluate(
         TrainSpec::new(rows).max_steps(5_000),
         EvalSpec::new(&test_rows).every(Every::Steps(250)).early_stopping(stopping),
     )?;
     println!("{trained}\n");
-    let best = trained.evaluations[0].best.as_ref().ok_or_else(|| Error::internal("nothing was evaluated"))?;
-    let checkpoint = model.model_dir().join(format!("model.ckpt-{}", best.global_step()));
-    let metrics = model.evaluate(EvalSpec::new(&test_rows).checkpoint(&checkpoint))?;
+    let metrics = model.evaluate(&test_rows)?;
 
     let people = test.dataset().take(4).batch(4);
     let person = people.iter().next().ok_or_else(|| Error::internal("no rows"))??;
     let Feature::Dense(jobs) = person.feature("occupation")? else { return Err(Error::internal("a dense feature")) };
-    let answers = model.predict(PredictSpec::new(&people).checkpoint(&checkpoint));
-    for (job, answer) in jobs.strings()?.zip(answers) {
+    for (job, answer) in jobs.strings()?.zip(model.predict(&people)) {
         let answer = answer?;
-        let class = answer.i64("class")?[0];
-        let probability = answer.f32("probability")?[0];
+        let (class, probability) = (answer.i64("class")?[0], answer.f32("probability")?[0]);
         println!("{:<18} class {class}, probability {probability:.3}", String::from_utf8_lossy(job));
     }
     println!("accuracy = {:.4}", metrics["accuracy"]);

@@ -91,18 +91,17 @@ fn main() -> Result<()> {
     let models: [(&str, fn(&ModelFnContext<'_>) -> Result<EstimatorSpec>); 3] =
         [("bag_of_words", bag_of_words), ("cnn", cnn), ("lstm", lstm)];
     for (name, model) in models {
-        let config = RunConfig::new().tf_random_seed(1).save_checkpoints(Every::Steps(200)).keep_checkpoint_max(None);
-        let classifier = Estimator::new(model).config(config).build()?;
+        let classifier = Estimator::new(model).config(RunConfig::new().tf_random_seed(1)).build()?;
         let trained = classifier.train_and_evaluate(
             TrainSpec::new(&rows).max_steps(1_000),
             EvalSpec::new(test.batch(250)).every(Every::Steps(200)).highest_is_best("accuracy"),
         )?;
-        let best = trained.evaluations[0].best.as_ref().ok_or_else(|| Error::internal("nothing was evaluated"))?;
-        let checkpoint = classifier.model_dir().join(format!("model.ckpt-{}", best.global_step()));
-        for answer in classifier.predict(PredictSpec::new(&question).checkpoint(checkpoint)) {
+        println!("{trained}");
+        for answer in classifier.predict(PredictSpec::new(&question).best()) {
             println!("{name}: `{text}` is kind with {:.3}", answer?.f32("probabilities")?[1]);
         }
-        println!("{name}_accuracy = {:.3}", best["accuracy"]);
+        let metrics = classifier.evaluate(EvalSpec::new(test.batch(250)).best())?;
+        println!("{name}_accuracy = {:.3}", metrics["accuracy"]);
     }
     Ok(())
 }

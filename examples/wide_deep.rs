@@ -9,7 +9,9 @@ use estimand::nn::column::ColumnKey;
 use estimand::prelude::*;
 
 const EPOCHS: u64 = 6;
-const EPOCHS_BETWEEN_EVALS: u64 = 2;
+const BATCH: usize = 40;
+/// Two epochs of 32,561 rows.
+const STEPS_BETWEEN_EVALS: u64 = 2 * 32_561 / BATCH as u64;
 const AGES: [f64; 10] = [18.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 65.0];
 
 /// The columns of the wide and of the deep part.
@@ -114,25 +116,19 @@ fn main() -> Result<()> {
     };
 
     let (train, test) = (datasets::load("adult", "train")?, datasets::load("adult", "test")?);
-    let rows = train.dataset().shuffle(40_000, 7).repeat(EPOCHS_BETWEEN_EVALS).batch(40);
+    let rows = train.dataset().shuffle(40_000, 7).repeat(EPOCHS).batch(BATCH);
     let test_rows = test.dataset().batch(1_000);
-    let mut best: Option<(std::path::PathBuf, f64)> = None;
-    for n in 1..=EPOCHS / EPOCHS_BETWEEN_EVALS {
-        model.train(&rows)?;
-        let metrics = model.evaluate(&test_rows)?;
-        println!("Results at epoch {} / {EPOCHS}\n{metrics}\n", n * EPOCHS_BETWEEN_EVALS);
-        let checkpoint = model.latest_checkpoint()?.ok_or_else(|| Error::internal("there is no checkpoint"))?;
-        if best.as_ref().is_none_or(|(_, auc)| metrics["auc"] > *auc) {
-            best = Some((checkpoint, metrics["auc"]));
-        }
+    let evaluation = EvalSpec::new(&test_rows).every(Every::Steps(STEPS_BETWEEN_EVALS)).highest_is_best("auc");
+    let trained = model.train_and_evaluate(&rows, evaluation)?;
+    for metrics in &trained.evaluations[0].history {
+        println!("Results at step {}\n{metrics}\n", metrics.global_step());
     }
-    let (checkpoint, auc) = best.ok_or_else(|| Error::internal("nothing was evaluated"))?;
+    let auc = model.evaluate(EvalSpec::new(&test_rows).best())?["auc"];
 
     let people = test.dataset().take(3).batch(3);
-    for (i, answer) in model.predict(PredictSpec::new(people).checkpoint(checkpoint)).enumerate() {
+    for (i, answer) in model.predict(PredictSpec::new(people).best()).enumerate() {
         let answer = answer?;
-        let class: String = answer.array("classes")?.strings()?.map(String::from_utf8_lossy).collect();
-        let class: usize = class.parse().map_err(|_| Error::internal("classes are numbers"))?;
+        let class = answer.i64("class_ids")?[0] as usize;
         let probability = answer.f32("probabilities")?[class];
         println!("person {i}: {} ({:.1} %)", test.info().classes[class], 100.0 * probability);
     }
