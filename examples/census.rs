@@ -59,7 +59,7 @@ fn main() -> Result<()> {
                 Feature::Ragged(_) => Err(Error::internal("census rows are dense")),
             }
         };
-        let likely = 100.0 * answer["probabilities"].as_slice::<f32>()?[1];
+        let likely = 100.0 * answer.f32("probabilities")?[1];
         println!(
             "  {likely:5.1} %  aged {}, {}, {}, {} hours a week",
             text("age")?,

@@ -58,8 +58,8 @@ fn main() -> Result<()> {
     ];
     for (prediction, expected) in classifier.predict(Dataset::from_arrays(flowers).batch(3)).zip(names) {
         let prediction = prediction?;
-        let class = prediction["class_ids"].item::<i64>()? as usize;
-        let probability = prediction["probabilities"].as_slice::<f32>()?[class];
+        let class = prediction.i64("class_ids")?[0] as usize;
+        let probability = prediction.f32("probabilities")?[class];
         println!("a {} ({:.1} %), expected {expected}", names[class], 100.0 * probability);
     }
     Ok(())

@@ -45,8 +45,8 @@ fn main() -> Result<()> {
     let asked = Dataset::from_arrays(MEASURES.into_iter().zip(asked)).batch(3);
     for (prediction, expected) in classifier.predict(asked).zip(names) {
         let prediction = prediction?;
-        let class = prediction["class_ids"].item::<i64>()? as usize;
-        let probability = prediction["probabilities"].as_slice::<f32>()?[class];
+        let class = prediction.i64("class_ids")?[0] as usize;
+        let probability = prediction.f32("probabilities")?[class];
         println!("a {} ({:.1} %), expected {expected}", names[class], 100.0 * probability);
     }
     let _ = std::fs::remove_dir_all(folder);

@@ -74,7 +74,7 @@ fn main() -> Result<()> {
     let words = ["training", "gniniart"];
     let questions = Dataset::from_arrays([("word", Array::from_strings([2], words)?)]).batch(2);
     for (word, prediction) in words.iter().zip(classifier.predict(questions)) {
-        let way = if prediction?["forwards"].item::<i64>()? == 1 { "forwards" } else { "backwards" };
+        let way = if prediction?.i64("forwards")?[0] == 1 { "forwards" } else { "backwards" };
         println!("{word} is written {way}");
     }
     println!("accuracy = {:.3}", metrics["accuracy"]);

@@ -156,13 +156,24 @@ struct Outcome {
 }
 
 /// All forms of the law: how the training ends.
-const FORMS: [&str; 8] =
-    ["early stopping", "function", "stop if", "in memory", "max steps", "steps", "input", "input and checkpoint"];
+const FORMS: [&str; 9] = [
+    "early stopping",
+    "function",
+    "stop if",
+    "in memory",
+    "max steps",
+    "steps",
+    "input",
+    "input and checkpoint",
+    "restore best",
+];
 
 fn train(form: &str, folder: &Path, moments: &Moments) -> Result<Outcome> {
     let every = if form == "input and checkpoint" { 6 } else { 7 };
     let config = RunConfig::new().tf_random_seed(11).threads(1).input_threads(1).save_summary_steps(4);
-    let config = config.save_checkpoints(Every::Steps(every)).keep_checkpoint_max(None);
+    // The best checkpoint stays although it is old.
+    let keep = if form == "restore best" { Some(1) } else { None };
+    let config = config.save_checkpoints(Every::Steps(every)).keep_checkpoint_max(keep);
     let model = Estimator::new(scored).config(config).model_dir(folder).build()?;
 
     let of_cache = moments.clone();
@@ -194,7 +205,11 @@ fn train(form: &str, folder: &Path, moments: &Moments) -> Result<Outcome> {
         return Ok(outcome(finished, Vec::new()));
     }
     let near = near().every(Every::Steps(3));
-    let near = if form == "early stopping" { near.early_stopping(stopping()) } else { near };
+    let near = match form {
+        "early stopping" => near.early_stopping(stopping()),
+        "restore best" => near.early_stopping(stopping().restore_best()),
+        _ => near,
+    };
     let keep = |name, only_best| Keep { name, only_best, moments: moments.clone() };
     let far = EvalSpec::new(points(20).batch(7)).name("far").throttle_secs(0.0);
     let far = far.exporter(keep("all", false)).exporter(keep("best", true));
@@ -386,6 +401,12 @@ fn a_killed_training_of_n_steps_does_n_steps() -> Result<()> {
 fn a_killed_training_ends_with_its_input() -> Result<()> {
     law(FORMS[6], 31)?;
     law(FORMS[7], 31)
+}
+
+/// The folder ends with the best checkpoint as the one to use, and with the same files.
+#[test]
+fn a_killed_training_keeps_and_restores_its_best_checkpoint() -> Result<()> {
+    law(FORMS[8], 5)
 }
 
 /// Whether a training in this folder has begun and returned.

@@ -57,7 +57,7 @@ fn a_model_that_was_never_trained_has_its_initial_values() -> Result<()> {
     // y is 0, 0.75, 1.5, 2.25 and the prediction 0: batches of (0 + 0.5625) / 2 and (2.25 + 5.0625)
     // / 2.
     assert_eq!((metrics["loss"], metrics["mae"], metrics.global_step()), (1.96875, 1.125, 0));
-    assert_eq!(model.predict(&data).next().unwrap()?["y"], Array::from(0.0f32));
+    assert_eq!(*model.predict(PredictSpec::new(&data).untrained()).next().unwrap()?.array("y")?, Array::from(0.0f32));
     assert!(model.variable_names().unwrap_err().to_string().contains("no checkpoint"));
     assert_eq!(model.latest_checkpoint()?, None);
     Ok(())

@@ -1,6 +1,7 @@
 //! Tests of the Estimator, one file per topic, in one binary.
 
 mod bad_input;
+mod best;
 mod fixture;
 mod folder;
 mod full_disk;

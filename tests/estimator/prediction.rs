@@ -2,6 +2,7 @@
 
 use estimand::prelude::*;
 
+use crate::hooks::log_lines::logged;
 use crate::models::{Folder, line, linear};
 use crate::recorder::{Log, Recorder};
 
@@ -19,7 +20,7 @@ fn predictions_by_row_and_by_batch() -> Result<()> {
     assert_eq!(rows.len(), 5);
     assert_eq!(rows[0].keys().collect::<Vec<_>>(), ["y", "twice"]);
     let batches: Vec<_> = model.predict(PredictSpec::new(&data).by_batch(true)).collect::<Result<_>>()?;
-    assert_eq!(batches.iter().map(|b| b["y"].len()).collect::<Vec<_>>(), [2, 2, 1]);
+    assert_eq!(batches.iter().map(|b| b.f32("y").unwrap().len()).collect::<Vec<_>>(), [2, 2, 1]);
     let some: Vec<_> = model.predict(PredictSpec::new(&data).keys(["twice", "unknown"])).collect::<Result<_>>()?;
     assert_eq!(some[0].keys().collect::<Vec<_>>(), ["twice"]);
     let error = model.predict(PredictSpec::new(&data).keys(["thrice"])).next().unwrap().unwrap_err().to_string();
@@ -48,8 +49,8 @@ fn a_predictor_needs_no_files() -> Result<()> {
     let expected: Vec<_> = model.predict(line(8).batch(8)).collect::<Result<_>>()?;
     std::fs::remove_dir_all(folder.path()).unwrap();
     let found = predictor.predict(&sample)?;
-    assert_eq!(found["y"].as_slice::<f32>()?[3], expected[3]["y"].item::<f32>()?);
-    assert!((expected[7]["y"].item::<f32>()? - 3.0 * 7.0 / 8.0).abs() < 1e-2);
+    assert_eq!(found.f32("y")?[3], expected[3].f32("y")?[0]);
+    assert!((expected[7].f32("y")?[0] - 3.0 * 7.0 / 8.0).abs() < 1e-2);
     assert_eq!(predictor.global_step(), 100);
     Ok(())
 }
@@ -105,7 +106,7 @@ fn hooks_of_prediction() -> Result<()> {
     assert_eq!(log.0.take(), ended(all(&[batch(2), batch(2), batch(1)])));
     let model = estimator(&folder);
     assert_eq!(
-        model.predict(PredictSpec::new(&data).keys(["twice"]).hook(Recorder::new(&log))).next().unwrap()?.len(),
+        model.predict(PredictSpec::new(&data).keys(["twice"]).hook(Recorder::new(&log))).next().unwrap()?.keys().len(),
         1
     );
     assert_eq!(log.0.take(), all(&[batch(2)]), "whoever stops asking gets no end");
@@ -145,8 +146,41 @@ fn initial_values_before_training() -> Result<()> {
     let folder = Folder::new();
     let model = Estimator::new(doubling).model_dir(folder.path()).build()?;
     let data = line(2).batch(2);
-    assert_eq!(model.predict(&data).nth(1).unwrap()?["y"], Array::from(1.0f32));
+    assert_eq!(model.predict(&data).nth(1).unwrap()?.f32("y")?, [1.0]);
     // |2 x - 3 x| of 0 and 1/2.
     assert_eq!(model.evaluate(&data)?["mae"], 0.25);
+    Ok(())
+}
+
+/// Initial weights are no answer, unless somebody has chosen them. TF: it predicts with them. (case
+/// 88)
+#[test]
+fn a_model_that_was_never_trained_does_not_predict() -> Result<()> {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let (model, data) = (estimator(&folder), line(4).batch(4));
+    let sample = data.iter().next().unwrap()?;
+    let asked = model.predict(&data).next().unwrap().unwrap_err().to_string();
+    for error in [asked, model.predictor(&sample).err().unwrap().to_string()] {
+        for part in ["never trained", &folder.path().display().to_string(), "model_dir", "PredictSpec::untrained()"] {
+            assert!(error.contains(part), "`{part}` is not in {error}");
+        }
+    }
+    assert_eq!(model.predict(PredictSpec::new(&data).untrained()).next().unwrap()?.f32("y")?, [0.0]);
+    // The model in memory was allowed; this call is not.
+    assert!(model.predict(&data).next().unwrap().is_err());
+
+    let (metrics, lines) = logged(|| model.evaluate(&data));
+    assert_eq!(metrics?.global_step(), 0);
+    let warned = |lines: &[String]| lines.iter().filter(|line| line.starts_with("WARN: The model was never")).count();
+    assert_eq!(warned(&lines), 1, "{lines:?}");
+
+    model.train(TrainSpec::new(line(4).repeat_forever().batch(4)).steps(3))?;
+    let weight = model.predict(&data).nth(1).unwrap()?.f32("y")?[0];
+    // The weights of a warm start count.
+    let warm = Estimator::new(linear).model_dir(other.path()).warm_start_from(folder.path()).build()?;
+    assert_eq!(warm.predict(&data).nth(1).unwrap()?.f32("y")?, [weight]);
+    assert_eq!(warm.predictor(&sample)?.predict(&sample)?.f32("y")?[1], weight);
+    let (metrics, lines) = logged(|| warm.evaluate(&data));
+    assert_eq!((metrics?.global_step(), warned(&lines)), (0, 0), "{lines:?}");
     Ok(())
 }

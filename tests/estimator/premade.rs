@@ -101,7 +101,7 @@ fn case_120_baselines_take_any_features_and_weights() -> Result<()> {
     let predictions =
         model.predict(Dataset::from_arrays([("a", Array::from([1f32])), ("w", Array::from([1f32]))]).batch(1));
     for prediction in predictions {
-        near(prediction?["logistic"].item::<f32>()?.into(), 0.75);
+        near(prediction?.f32("logistic")?[0].into(), 0.75);
     }
     Ok(())
 }
@@ -330,7 +330,7 @@ fn classifiers_of_many_classes_learn() -> Result<()> {
         assert_eq!(model.evaluate(&data)?[key], 1.0, "{}", model.model_dir().display());
         let first = model.predict(Dataset::from_arrays([("x", Array::from([2f32]))]).batch(1)).next();
         let prediction = first.expect("one row")?;
-        assert_eq!(prediction["classes"], Array::from_strings([1], ["high"])?);
+        assert_eq!(*prediction.array("classes")?, Array::from_strings([1], ["high"])?);
     }
     Ok(())
 }
@@ -455,7 +455,7 @@ fn every_network_is_multi_class_weighted_and_warm_startable() -> Result<()> {
         let model = make(&first, None)?;
         model.train(&data)?;
         for prediction in model.predict(data.take(1)) {
-            assert_ne!(prediction?["class_ids"].item::<i64>()?, 2, "{variable}");
+            assert_ne!(prediction?.i64("class_ids")?[0], 2, "{variable}");
         }
         let warm = make(&second, Some(&first))?;
         let (ours, theirs) = (warm.evaluate(&data)?["average_loss"], model.evaluate(&data)?["average_loss"]);

@@ -87,7 +87,7 @@ fn case_114_rows_follow_their_terms() -> Result<()> {
     // (the bucket), their probabilities 0.639386 and 0.622459.
     let untrained = cda(&folder, settings(lists()))?;
     let logistic: Vec<f32> =
-        untrained.predict(job_rows()).map(|row| row.unwrap()["logistic"].as_slice::<f32>().unwrap()[0]).collect();
+        untrained.predict(job_rows()).map(|row| row.unwrap().f32("logistic").unwrap()[0]).collect();
     assert!((logistic[0] - 0.639386).abs() < 1e-6 && (logistic[1] - 0.622459).abs() < 1e-6, "{logistic:?}");
     Ok(())
 }

@@ -12,8 +12,8 @@ use estimand::nn::column::{
 use estimand::prelude::*;
 use estimand::premade::{BaselineEstimator, DnnEstimator, DnnLinearCombinedEstimator, LinearEstimator};
 use estimand::{
-    Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Strategy, Timer,
-    TrainSession, VocabInfo, VocabSource, data, head, hook, nn, premade, tensor,
+    Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Prediction, Strategy,
+    Timer, TrainSession, VocabInfo, VocabSource, data, head, hook, nn, premade, tensor,
 };
 
 /// Types, by their paths.
@@ -84,6 +84,7 @@ fn types() -> Vec<Text> {
         MultiClassHead,
         MultiHead,
         MultiLabelHead,
+        Prediction,
         PoissonRegressionHead,
         PredictSpec<'_>,
         Reduction,
@@ -168,6 +169,8 @@ fn estimator() -> Vec<Text> {
         EvalSpec::new as fn(Dataset) -> _,
         Exporter::export as fn(&mut NoExport, &Export<'_>) -> _,
         Exporter::name as fn(&NoExport) -> &str,
+        EvalSpec::best,
+        EvalSpec::best_of as fn(_, Text) -> _,
         EvalSpec::checkpoint as fn(_, Text) -> _,
         EvalSpec::every,
         EvalSpec::exporter as fn(_, NoExport) -> _,
@@ -178,7 +181,10 @@ fn estimator() -> Vec<Text> {
         EvalSpec::throttle_secs,
         PredictSpec::new as fn(Dataset) -> _,
         PredictSpec::by_batch,
+        PredictSpec::best,
+        PredictSpec::best_of as fn(_, Text) -> _,
         PredictSpec::checkpoint as fn(_, Text) -> _,
+        PredictSpec::untrained,
         PredictSpec::hook as fn(_, hook::NanTensorHook) -> _,
         PredictSpec::keys as fn(_, Vec<Text>) -> _,
     ];

@@ -7,9 +7,10 @@
 
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value, json};
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::console::number;
+use crate::console::warn;
 use crate::criterion::{Criterion, Direction};
 
 /// Ends training when a metric has not improved for a while.
@@ -36,6 +37,7 @@ pub struct EarlyStopping {
     min_delta: f64,
     baseline: Option<f64>,
     start_from_step: u64,
+    restores_best: bool,
     history: History,
 }
 
@@ -84,6 +86,7 @@ impl EarlyStopping {
             min_delta: 0.0,
             baseline: None,
             start_from_step: 0,
+            restores_best: false,
             history: History::default(),
         }
     }
@@ -118,6 +121,22 @@ impl EarlyStopping {
     pub fn start_from_step(mut self, step: u64) -> EarlyStopping {
         self.start_from_step = step;
         self
+    }
+
+    /// Returns to the best checkpoint when training ends, early or at its last step. Evaluations,
+    /// predictions and later trainings then use it. By default, they use the last checkpoint.
+    ///
+    /// The best checkpoint is that of the best evaluation: see
+    /// [`EvalSpec::highest_is_best`](crate::EvalSpec::highest_is_best). An interrupted training does
+    /// not return to it, because it will be resumed.
+    pub fn restore_best(mut self) -> EarlyStopping {
+        self.restores_best = true;
+        self
+    }
+
+    /// Returns whether training ends with the best checkpoint.
+    pub(crate) fn restores_best(&self) -> bool {
+        self.restores_best
     }
 
     /// Returns an error if the settings can never have an effect.

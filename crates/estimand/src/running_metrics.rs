@@ -9,8 +9,8 @@ use estimand_graph::{Graph, Tensor, Value};
 use estimand_nn::metric::{Metric, Totals};
 use estimand_tensor::{Array, DType, Error, Result};
 use indexmap::IndexMap;
-use tracing::warn;
 
+use crate::console::warn;
 use crate::own_entries::OWN;
 use crate::saver::Each;
 

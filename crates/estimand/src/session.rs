@@ -8,10 +8,10 @@ use std::sync::Arc;
 use estimand_checkpoint::BundleReader;
 use estimand_data::Position;
 use estimand_engine::{Compiled, replace_values, saved_variables};
-use estimand_graph::{Body, Executor, Program, Rates, RunArgs, State, Value, VarId, VarSpec, Variables};
+use estimand_graph::{Body, Executor, Program, Rates, Role, RunArgs, State, Value, VarId, VarSpec, Variables};
 use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
-use tracing::warn;
 
+use crate::console::warn;
 use crate::feeding::HookFeeds;
 use crate::manifest::{Manifest, Meant};
 use crate::own_entries::{MARK, OWN, UNJUDGED, global_step, is_marked, is_own, own_number};
@@ -110,6 +110,12 @@ impl TrainSession {
     /// The names of all variables that are saved, in the order they were made.
     pub fn variable_names(&self) -> Vec<String> {
         self.saved().map(|(_, name)| name.to_string()).collect()
+    }
+
+    /// Returns whether the model has variables that training would change or that hold its
+    /// statistics.
+    pub(crate) fn has_weights(&self) -> bool {
+        self.body.variables().iter().any(|(_, spec)| matches!(spec.role, Role::Model { .. }))
     }
 
     /// The value of a variable.

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use estimand_checkpoint::BundleReader;
 use estimand_graph::{Body, Role, VarId, VarSpec};
-use tracing::{info, warn};
+use tracing::info;
+
+use crate::console::warn;
 
 /// The most names that a message lists.
 const LISTED: usize = 8;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use estimand_checkpoint as checkpoint;
 use estimand_tensor::{Error, Result};
 use serde_json::{Value, json};
-use tracing::warn;
+
+use crate::console::warn;
 
 /// The name of the file that exists while a run is under way.
 const FILE: &str = "unfinished.json";

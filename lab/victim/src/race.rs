@@ -28,7 +28,7 @@ pub fn read(folder: &Path, n: u64) -> Result<()> {
         let read = || -> Result<u64> {
             let estimator = estimator(folder)?;
             let metrics = estimator.evaluate(rows(40)?.batch(20))?;
-            for prediction in estimator.predict(rows(40)?.batch(20)) {
+            for prediction in estimator.predict(PredictSpec::new(rows(40)?.batch(20)).untrained()) {
                 prediction?;
             }
             Ok(metrics.global_step())

@@ -97,13 +97,13 @@ fn case_52_thresholds_and_a_name() -> Result<()> {
 #[test]
 fn case_53_a_tie_is_the_first_class() -> Result<()> {
     let found = predict(BinaryClassHead::new(), &Rows::new(column([0.0]), [0i64]))?;
-    assert_eq!(found["class_ids"], Array::from_vec([1, 1], vec![0i64])?);
-    assert_eq!(found["classes"], Array::from_strings([1, 1], ["0"])?);
-    assert_eq!(found["probabilities"], Array::from_vec([1, 2], vec![0.5f32, 0.5])?);
-    assert_eq!(found["logistic"], Array::from_vec([1, 1], vec![0.5f32])?);
-    assert_eq!(found["all_class_ids"], Array::from_vec([1, 2], vec![0i32, 1])?);
-    assert_eq!(found["all_classes"], Array::from_strings([1, 2], ["0", "1"])?);
-    let keys: Vec<&str> = found.keys().map(String::as_str).collect();
+    assert_eq!(*found.array("class_ids")?, Array::from_vec([1, 1], vec![0i64])?);
+    assert_eq!(*found.array("classes")?, Array::from_strings([1, 1], ["0"])?);
+    assert_eq!(*found.array("probabilities")?, Array::from_vec([1, 2], vec![0.5f32, 0.5])?);
+    assert_eq!(*found.array("logistic")?, Array::from_vec([1, 1], vec![0.5f32])?);
+    assert_eq!(*found.array("all_class_ids")?, Array::from_vec([1, 2], vec![0i32, 1])?);
+    assert_eq!(*found.array("all_classes")?, Array::from_strings([1, 2], ["0", "1"])?);
+    let keys: Vec<&str> = found.keys().collect();
     let expected = ["logits", "logistic", "probabilities", "class_ids", "classes", "all_class_ids", "all_classes"];
     assert_eq!(keys, expected);
     Ok(())
@@ -168,9 +168,9 @@ fn case_56_several_classes() -> Result<()> {
     assert_metrics(&metrics, &[("loss", 5.0000906), ("accuracy", 0.5), ("average_loss", 5.0000906)]);
     assert_eq!(metrics.iter().len(), 3);
     let found = predict(MultiClassHead::new(3).label_vocabulary(["a", "b", "c"]), &data)?;
-    assert_eq!(found["classes"], Array::from_strings([2, 1], ["a", "b"])?);
-    assert_eq!(found["all_classes"], Array::from_strings([2, 3], ["a", "b", "c", "a", "b", "c"])?);
-    assert_eq!(found["class_ids"], Array::from_vec([2, 1], vec![0i64, 1])?);
+    assert_eq!(*found.array("classes")?, Array::from_strings([2, 1], ["a", "b"])?);
+    assert_eq!(*found.array("all_classes")?, Array::from_strings([2, 3], ["a", "b", "c", "a", "b", "c"])?);
+    assert_eq!(*found.array("class_ids")?, Array::from_vec([2, 1], vec![0i64, 1])?);
     Ok(())
 }
 
@@ -200,7 +200,7 @@ fn case_57_several_labels() -> Result<()> {
     // (sigmoid(1) + sigmoid(1.5)) / 2
     assert_metrics(&metrics, &[("auc/dog/hd", 1.0), ("probability_mean/dog/hd", 0.7743165)]);
     let found = predict(named, &data)?;
-    assert_eq!(found["classes"], Array::from_strings([2, 2], ["cat", "dog", "cat", "dog"])?);
+    assert_eq!(*found.array("classes")?, Array::from_strings([2, 2], ["cat", "dog", "cat", "dog"])?);
     assert_eq!(found.keys().collect::<Vec<_>>(), ["logits", "probabilities", "classes"]);
     Ok(())
 }
@@ -236,7 +236,7 @@ fn case_60_counts() -> Result<()> {
     let short = PoissonRegressionHead::new().compute_full_loss(false);
     assert_metrics(&evaluate(short, &data, 3)?, &[("loss", 1.0287204)]);
     let found = predict(PoissonRegressionHead::new(), &data)?;
-    for (found, expected) in found["predictions"].to_f64_vec()?.into_iter().zip([1.0, 0.3678795, 2.7182817]) {
+    for (found, expected) in found.array("predictions")?.to_f64_vec()?.into_iter().zip([1.0, 0.3678795, 2.7182817]) {
         assert!((found - expected).abs() < 1e-6, "{found}");
     }
     assert_eq!(found.keys().collect::<Vec<_>>(), ["predictions", "logits"]);
@@ -279,8 +279,8 @@ fn case_62_several_heads() -> Result<()> {
     );
     assert_eq!(metrics.iter().len(), 1 + 2 + 2 * 3);
     let found = predict(both, &data)?;
-    assert_eq!(found["head2/logits"], rows([[20.0, -20.0, 20.0], [-30.0, 20.0, -20.0]]));
-    assert_eq!(found.len(), 6);
+    assert_eq!(*found.array("head2/logits")?, rows([[20.0, -20.0, 20.0], [-30.0, 20.0, -20.0]]));
+    assert_eq!(found.keys().len(), 6);
     Ok(())
 }
 

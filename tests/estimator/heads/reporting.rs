@@ -20,13 +20,13 @@ fn people() -> Rows {
 #[test]
 fn features_pass_through() -> Result<()> {
     let found = predict(BinaryClassHead::new().forward_feature("id").forward_feature("age"), &people())?;
-    assert_eq!(found["id"], Array::from_strings([4], ["a", "b", "c", "d"])?);
-    assert_eq!(found["age"], Array::from([30i64, 40, 30, 50]));
+    assert_eq!(*found.array("id")?, Array::from_strings([4], ["a", "b", "c", "d"])?);
+    assert_eq!(*found.array("age")?, Array::from([30i64, 40, 30, 50]));
     // Row by row as well.
     let folder = Folder::new();
     let model = estimator(MultiClassHead::new(2).forward_feature("id"), &folder);
     let data = Rows { logits: super::rows::rows([[1.0, 0.0]; 4]), ..people() }.data().batch(3);
-    let ids: Vec<Array> = model.predict(&data).map(|row| Ok(row?["id"].clone())).collect::<Result<_>>()?;
+    let ids: Vec<Array> = model.predict(&data).map(|row| Ok(row?.array("id")?.clone())).collect::<Result<_>>()?;
     assert_eq!(ids[3], Array::from_strings([], ["d"])?);
     // What is evaluated on need not have it.
     let mut without = people();
@@ -100,8 +100,8 @@ fn losses_of_ones_own() -> Result<()> {
     let head = RegressionHead::new().inverse_link_fn(|logits| logits * 10.0);
     assert_metrics(&evaluate(head.clone(), &data, 2)?, &[("loss", 5.0), ("prediction/mean", 20.0)]);
     let found = predict(head, &data)?;
-    assert_eq!(found["predictions"].as_slice::<f32>()?, [10.0, 30.0]);
-    assert_eq!(found["logits"].as_slice::<f32>()?, [1.0, 3.0]);
+    assert_eq!(found.f32("predictions")?, [10.0, 30.0]);
+    assert_eq!(found.f32("logits")?, [1.0, 3.0]);
     Ok(())
 }
 
@@ -129,8 +129,8 @@ fn several_heads_report() -> Result<()> {
     );
     assert_eq!(metrics.iter().len(), 1 + 2 + 9 * 3 + 3 * 2);
     let found = predict(both, &data)?;
-    assert_eq!(found["id"], Array::from_strings([4], ["a", "b", "c", "d"])?);
-    assert_eq!(found.len(), 7 + 1 + 1);
+    assert_eq!(*found.array("id")?, Array::from_strings([4], ["a", "b", "c", "d"])?);
+    assert_eq!(found.keys().len(), 7 + 1 + 1);
     Ok(())
 }
 
@@ -155,8 +155,8 @@ fn sequences() -> Result<()> {
     // (0 + 4 + 2) / 3 and / 2.5
     assert_metrics(&metrics, &[("loss", 2.0), ("average_loss", 2.4)]);
     let found = predict(head(RegressionHead::new()), &data)?;
-    assert_eq!(found["predictions"].dims(), [2, 2, 1]);
-    assert_eq!(found["mask"].dims(), [2, 2]);
+    assert_eq!(found.array("predictions")?.dims(), [2, 2, 1]);
+    assert_eq!(found.array("mask")?.dims(), [2, 2]);
     // Rows with weights of their own.
     let folder = Folder::new();
     let weighed = data.data().weights("own").batch(2);

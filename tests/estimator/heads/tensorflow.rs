@@ -171,11 +171,11 @@ fn check(case: &Case) -> Result<()> {
     let whole = Dataset::from_batch(batch.clone()).batch(batch.n_rows());
     let predictions = estimator.predict(PredictSpec::new(&whole).by_batch(true)).next().unwrap()?;
     let expected = case.arrays("predictions");
-    let (own, theirs): (BTreeSet<&String>, BTreeSet<&String>) =
-        (predictions.keys().collect(), expected.iter().map(|(key, _)| key).collect());
+    let (own, theirs): (BTreeSet<&str>, BTreeSet<&str>) =
+        (predictions.keys().collect(), expected.iter().map(|(key, _)| key.as_str()).collect());
     assert_eq!(own, theirs, "{}", case.json("head"));
     for (key, value) in &expected {
-        let (found, value) = (&predictions[key], array(value));
+        let (found, value) = (predictions.array(key).unwrap(), array(value));
         assert_eq!((found.dtype(), found.dims()), (value.dtype(), value.dims()), "{key}: {}", case.json("head"));
         let same = match value.dtype() {
             DType::F32 => found.to_f64_vec()?.into_iter().zip(value.to_f64_vec()?).all(|(a, b)| close(a, b)),

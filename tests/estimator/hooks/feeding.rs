@@ -50,7 +50,7 @@ fn a_function_feeds_every_step() -> Result<()> {
     let predictions = |scale: f32| -> Result<f32> {
         let model = model(&folder);
         let row = model.predict(PredictSpec::new(&data).hook(feed(scale))).nth(1).unwrap()?;
-        row["y"].item::<f32>()
+        row.array("y")?.item::<f32>()
     };
     assert_eq!(predictions(4.0)?, 4.0 * predictions(1.0)?);
     Ok(())

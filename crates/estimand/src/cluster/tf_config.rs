@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use estimand_tensor::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::{CHIEF, Cluster, EVALUATOR, MASTER, Tasks, WORKER};
+use crate::console::warn;
 
 impl Cluster {
     /// Parses a `TF_CONFIG` text. Unknown keys are ignored, as in TensorFlow.

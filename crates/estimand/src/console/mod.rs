@@ -1,8 +1,9 @@
 //! Terminal output on stderr: log lines, a progress bar, tables of metrics.
 //!
-//! The library logs through `tracing` and is silent until the program installs a subscriber.
-//! [`verbosity`] is the short way: TensorFlow's log lines, and a progress bar if stderr is a
-//! terminal. A program with its own `tracing` subscriber gets the same lines.
+//! The library logs through `tracing`. Until the program installs a subscriber, warnings go to
+//! stderr, and other lines go nowhere. [`verbosity`] is the short way to get more, or nothing:
+//! TensorFlow's log lines, and a progress bar if stderr is a terminal. A program with its own
+//! `tracing` subscriber gets the same lines.
 //!
 //! ```
 //! use estimand::console::{self, Level};
@@ -16,10 +17,13 @@ mod screen;
 mod sliced;
 mod table;
 
+use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use tracing::callsite::rebuild_interest_cache;
+use tracing::dispatcher::get_default;
 use tracing::level_filters::LevelFilter;
+use tracing::subscriber::NoSubscriber;
 
 pub use progress::Progress;
 pub(crate) use sliced::{slice_of, sliced};
@@ -56,9 +60,9 @@ impl Level {
 }
 
 /// The current level, as an index into `Level::ALL`.
-static LEVEL: AtomicU8 = AtomicU8::new(0);
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Warn as u8);
 
-/// Sets the log level on stderr, from now on and in all threads. By default, off.
+/// Sets the log level on stderr, from now on and in all threads. By default, [`Level::Warn`].
 ///
 /// If the program has installed a `tracing` subscriber, lines go there and it filters them. The
 /// level then only decides whether there is a progress bar.
@@ -74,6 +78,23 @@ pub fn verbosity(level: Level) {
 fn level() -> Level {
     let place = usize::from(LEVEL.load(Ordering::Relaxed));
     Level::ALL.get(place).copied().unwrap_or(Level::Off)
+}
+
+/// Logs a warning. It goes to stderr if the program has no `tracing` subscriber.
+macro_rules! warning {
+    ($($message:tt)*) => {{
+        tracing::warn!($($message)*);
+        $crate::console::warn_without_subscriber(format_args!($($message)*));
+    }};
+}
+pub(crate) use warning as warn;
+
+/// Writes a warning to stderr if this thread has no `tracing` subscriber. [`verbosity`] installs
+/// one, which then decides.
+pub(crate) fn warn_without_subscriber(message: fmt::Arguments<'_>) {
+    if get_default(|subscriber| subscriber.is::<NoSubscriber>()) {
+        screen::line(&format!("WARN: {message}"));
+    }
 }
 
 #[cfg(test)]

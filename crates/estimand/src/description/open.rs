@@ -9,9 +9,9 @@ use std::sync::Arc;
 use estimand_nn::config::{self, CustomObjects, Node, visit_objects};
 use estimand_tensor::{Error, Result};
 use serde_json::Value as Json;
-use tracing::warn;
 
 use super::{VERSION, assets, path};
+use crate::console::warn;
 use crate::head::SharedHead;
 use crate::model_fn::{ModelFn, ModelFnContext};
 use crate::{Estimator, EstimatorBuilder, EstimatorSpec, HParams, RunConfig, premade};

@@ -9,6 +9,7 @@ use super::Metrics;
 use crate::criterion::{Criterion, Direction};
 use crate::hook::Hook;
 use crate::input_fn::InputFn;
+use crate::model_folder::Which;
 use crate::{EarlyStopping, Every, Exporter};
 
 /// The input and the settings of an evaluation.
@@ -20,7 +21,7 @@ pub struct EvalSpec<'a> {
     pub(crate) input: Box<dyn InputFn + 'a>,
     pub(crate) steps: Option<u64>,
     pub(crate) name: Option<String>,
-    pub(crate) checkpoint: Option<PathBuf>,
+    pub(crate) checkpoint: Which,
     pub(crate) hooks: Vec<Box<dyn Hook + 'a>>,
     pub(crate) exporters: Vec<Box<dyn Exporter + 'a>>,
     pub(crate) start_delay_secs: Option<f64>,
@@ -37,7 +38,7 @@ impl<'a> EvalSpec<'a> {
             input: Box::new(input),
             steps: None,
             name: None,
-            checkpoint: None,
+            checkpoint: Which::Newest,
             hooks: Vec::new(),
             exporters: Vec::new(),
             start_delay_secs: None,
@@ -62,7 +63,21 @@ impl<'a> EvalSpec<'a> {
 
     /// Sets the checkpoint for [`evaluate`](crate::Estimator::evaluate). By default, the newest.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> EvalSpec<'a> {
-        self.checkpoint = Some(path.into());
+        self.checkpoint = Which::At(path.into());
+        self
+    }
+
+    /// Evaluates the checkpoint of the best evaluation during training. If a training had several
+    /// evaluations, it is that of the first. By default, [`evaluate`](crate::Estimator::evaluate)
+    /// uses the newest checkpoint.
+    pub fn best(mut self) -> EvalSpec<'a> {
+        self.checkpoint = Which::Best(None);
+        self
+    }
+
+    /// Evaluates the checkpoint of the best evaluation that has this name.
+    pub fn best_of(mut self, evaluation: impl Into<String>) -> EvalSpec<'a> {
+        self.checkpoint = Which::Best(Some(evaluation.into()));
         self
     }
 
@@ -156,7 +171,7 @@ impl<'a> EvalSpec<'a> {
     /// Checks that evaluations during training support all settings.
     pub(crate) fn check_scheduled(&self) -> Result<()> {
         self.check()?;
-        if self.checkpoint.is_some() {
+        if self.checkpoint != Which::Newest {
             return Err(Error::config(
                 "train_and_evaluate was given an EvalSpec with a checkpoint, but it evaluates the model in training",
             )

@@ -6,21 +6,23 @@ use estimand_tensor::Result;
 use estimand_wire::TensorProto;
 use tracing::info;
 
+use super::initialize::FreshWeights;
 use super::{Estimator, EvalSpec, Metrics};
 use crate::events::{EventWriter, Value};
 
 impl Estimator {
     /// Evaluates the model. Returns all its metrics, the mean of the batches' losses, and the
-    /// global step.
+    /// global step. A model without a checkpoint is evaluated with its initial weights, with a
+    /// warning.
     pub fn evaluate<'a>(&self, spec: impl Into<EvalSpec<'a>>) -> Result<Metrics> {
         let spec = spec.into();
         spec.check_alone()?;
         let opened = self.open_for_evaluation(&*spec.input)?;
         let mut evaluator = self.evaluator(&opened.spec, spec.hooks)?;
         info!("Starting evaluation");
-        let checkpoint = self.restore(&mut evaluator.session, spec.checkpoint.as_deref())?;
+        let checkpoint = self.restore(&mut evaluator.session, &spec.checkpoint)?;
         if checkpoint.is_none() {
-            info!("There is no checkpoint in {}: initial values are evaluated", self.model_dir.display());
+            self.check_weights(&evaluator.session, &evaluator.initial_values, FreshWeights::Warn)?;
             self.initialize(&mut evaluator.session, std::mem::take(&mut evaluator.initial_values))?;
         }
         let metrics = evaluator.run(opened, spec.steps)?;

@@ -10,10 +10,11 @@ use estimand_graph::Value;
 use estimand_nn::metric::{Metric, Totals};
 use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
 use indexmap::IndexMap;
-use tracing::{info, warn};
+use tracing::info;
 
 use super::build::{BuiltModel, Opened};
 use super::{Estimator, Metrics};
+use crate::console::warn;
 use crate::feeding::{Binding, Feeder};
 use crate::hook::{BeginContext, Hook, HookContext, Hooks, Requests};
 use crate::input_fn::InputFn;

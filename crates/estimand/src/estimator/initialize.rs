@@ -1,11 +1,52 @@
 //! Initial values of a model whose folder has no checkpoint.
 
-use estimand_tensor::{Array, Result};
+use estimand_tensor::{Array, Error, Result};
 
 use super::Estimator;
+use crate::console::warn;
 use crate::session::TrainSession;
 
+/// How to treat a model whose weights nobody has set: neither a checkpoint, nor a warm start, nor
+/// the model function.
+#[derive(Clone, Copy)]
+pub(super) enum FreshWeights {
+    Allow,
+    Warn,
+    Refuse,
+}
+
 impl Estimator {
+    /// Checks the weights of a model whose folder has no checkpoint.
+    pub(super) fn check_weights(
+        &self,
+        session: &TrainSession,
+        initial_values: &[(String, Array)],
+        fresh: FreshWeights,
+    ) -> Result<()> {
+        if self.warm_start_from.is_some() || !initial_values.is_empty() || !session.has_weights() {
+            return Ok(());
+        }
+        let folder = self.model_dir.display();
+        match fresh {
+            FreshWeights::Allow => Ok(()),
+            FreshWeights::Warn => {
+                warn!(
+                    "The model was never trained: there is no checkpoint in {folder}, and its initial weights are \
+                     evaluated. Check model_dir, or train first"
+                );
+                Ok(())
+            }
+            FreshWeights::Refuse => Err(Error::config(format!(
+                "the model was never trained: there is no checkpoint in {folder}, so it would predict with its \
+                 initial weights"
+            ))
+            .help(
+                "check model_dir, or train first; PredictSpec::untrained() predicts with initial weights, as \
+                 TensorFlow does",
+            )),
+        }
+    }
+
     /// Sets the initial values of the model function, and then those of the warm start.
     pub(super) fn initialize(&self, session: &mut TrainSession, initial_values: Vec<(String, Array)>) -> Result<()> {
         session.place()?;

@@ -14,6 +14,7 @@ mod initialize;
 mod metrics;
 mod predict;
 mod predict_spec;
+mod prediction;
 mod predictions;
 mod programs;
 mod train;
@@ -26,7 +27,8 @@ pub(crate) use evaluate::record;
 pub(crate) use evaluator::Evaluator;
 pub use metrics::Metrics;
 pub use predict::Predictor;
-pub use predict_spec::{PredictSpec, Prediction};
+pub use predict_spec::PredictSpec;
+pub use prediction::Prediction;
 pub use predictions::Predictions;
 pub use train_spec::{Finished, TrainSpec};
 
@@ -37,11 +39,14 @@ use std::sync::{Arc, Mutex};
 
 use estimand_checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Mode, Result};
-use tracing::{info, warn};
+use tracing::info;
 
+use crate::console::warn;
 use crate::description::Description;
 use crate::events::{EventFiles, LentEvents};
 use crate::model_fn::{ModelFn, ModelFnContext};
+use crate::model_folder::Which;
+use crate::model_folder::best::{best, read_best};
 use crate::model_folder::newest::{newest, read_at, read_newest};
 use crate::model_folder::temporary::TemporaryFolder;
 use crate::own_entries::is_own;
@@ -231,6 +236,12 @@ impl Estimator {
         newest(&self.model_dir, self.config.missing_state)
     }
 
+    /// The checkpoint of the best evaluation during training; `None` if there is none. If a training
+    /// had several evaluations, it is that of the first.
+    pub fn best_checkpoint(&self) -> Result<Option<PathBuf>> {
+        Ok(best(&self.model_dir, None)?.map(|found| found.0))
+    }
+
     /// The names of all variables in the newest checkpoint, sorted.
     pub fn variable_names(&self) -> Result<Vec<String>> {
         let reader = self.open_latest()?;
@@ -255,19 +266,23 @@ impl Estimator {
         self.event_files.open(folder)
     }
 
-    /// Restores a model from the checkpoint at a path: a prefix, or a folder whose newest
-    /// checkpoint is used. Without a path, restores the newest checkpoint of the model folder.
-    /// Returns the checkpoint's path, or `None` if there is no checkpoint yet.
-    fn restore(&self, session: &mut TrainSession, at: Option<&Path>) -> Result<Option<PathBuf>> {
-        let restore = |prefix: &Path| {
+    /// Restores a model from a checkpoint. Returns the checkpoint's path, or `None` if the newest is
+    /// asked for and there is no checkpoint yet.
+    fn restore(&self, session: &mut TrainSession, which: &Which) -> Result<Option<PathBuf>> {
+        let restored = self.find(which, |prefix| {
             info!("Restoring parameters from {}", prefix.display());
             session.restore(prefix)
-        };
-        let restored = match at {
-            Some(path) => Some(read_at(path, restore)?),
-            None => read_newest(&self.model_dir, self.config.missing_state, restore)?,
-        };
+        })?;
         Ok(restored.map(|(prefix, ())| prefix))
+    }
+
+    /// Calls `read` with a checkpoint.
+    fn find<T>(&self, which: &Which, read: impl FnMut(&Path) -> Result<T>) -> Result<Option<(PathBuf, T)>> {
+        match which {
+            Which::Newest => read_newest(&self.model_dir, self.config.missing_state, read),
+            Which::At(path) => read_at(path, read).map(Some),
+            Which::Best(evaluation) => read_best(&self.model_dir, evaluation.as_deref(), read).map(Some),
+        }
     }
 }
 

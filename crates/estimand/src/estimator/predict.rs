@@ -1,21 +1,21 @@
 //! Prediction with a model that stays in memory; `predictions.rs` iterates over an input with it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use estimand_engine::Compiled;
 use estimand_graph::{RunArgs, State, Value};
 use estimand_tensor::{Array, Batch, Error, Mode, Result};
-use tracing::info;
 
 use super::Estimator;
 use super::build::BuiltModel;
-use super::predict_spec::Prediction;
+use super::initialize::FreshWeights;
+use super::predict_spec::Wanted;
+use super::prediction::Prediction;
 use crate::feeding::{Binding, HookFeeds};
 use crate::hook::{BeginContext, Hook, Hooks};
 use crate::manifest::Meant;
 use crate::model_fn::InputSpec;
-use crate::model_folder::newest::read_at;
 use crate::session::TrainSession;
 
 /// A model in memory that predicts batches. It reads no files after it was made.
@@ -74,6 +74,8 @@ impl Asked {
 /// A model that is kept in memory, and its origin.
 pub(super) struct Resident {
     checkpoint: Option<PathBuf>,
+    /// Whether initial weights were allowed.
+    untrained: bool,
     spec: InputSpec,
     keys: Option<Vec<String>>,
     pub(super) asked: Asked,
@@ -81,10 +83,11 @@ pub(super) struct Resident {
 
 impl Estimator {
     /// Makes a predictor for batches that look like `sample`, with the newest checkpoint and
-    /// without hooks.
+    /// without hooks. It is an error if there is no checkpoint, unless a warm start or the model
+    /// function sets the weights.
     pub fn predictor(&self, sample: &Batch) -> Result<Predictor> {
         let (Asked { session, compiled, binding, keys, .. }, ..) =
-            self.make_asked(&InputSpec::of(sample), None, None, None)?;
+            self.make_asked(&InputSpec::of(sample), &Wanted::default(), None)?;
         let (seed, global_step) = (session.seed(), session.global_step());
         let (state, binding) = (session.freeze(), Arc::new(binding));
         Ok(Predictor { state, compiled, binding, keys: keys.into(), seed, global_step })
@@ -93,10 +96,10 @@ impl Estimator {
     fn make_asked<'a>(
         &self,
         spec: &InputSpec,
-        asked_for: Option<&Path>,
-        keys: Option<&[String]>,
+        wanted: &Wanted,
         users: Option<Vec<Box<dyn Hook + 'a>>>,
     ) -> Result<(Asked, Option<PathBuf>, Hooks<'a>)> {
+        let keys = wanted.keys.as_deref();
         let mut built = self.build(Mode::Predict, spec)?;
         let predictions: Vec<(String, Value)> = built
             .spec
@@ -129,9 +132,10 @@ impl Estimator {
         let meant = Meant::new(&body, Mode::Predict, None, &self.config);
         let mut session = TrainSession::new(body, meant, &self.config, seed)?;
         let compiled = session.compile(&fetches)?;
-        let checkpoint = self.restore(&mut session, asked_for)?;
+        let checkpoint = self.restore(&mut session, &wanted.checkpoint)?;
         if checkpoint.is_none() {
-            info!("There is no checkpoint in {}: initial values are used", self.model_dir.display());
+            let fresh = if wanted.untrained { FreshWeights::Allow } else { FreshWeights::Refuse };
+            self.check_weights(&session, &built.spec.initial_values, fresh)?;
             self.initialize(&mut session, built.spec.initial_values)?;
         }
         let binding = built.placeholders.binding(&compiled)?;
@@ -153,23 +157,21 @@ impl Estimator {
     pub(super) fn take_resident<'a>(
         &self,
         spec: &InputSpec,
-        asked_for: Option<&Path>,
-        keys: Option<Vec<String>>,
+        wanted: Wanted,
         users: Vec<Box<dyn Hook + 'a>>,
     ) -> Result<(Resident, Hooks<'a>)> {
         let kept = self.resident.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let newest = match asked_for {
-            Some(path) => Some(read_at(path, |_| Ok(()))?.0),
-            None => self.latest_checkpoint()?,
-        };
+        let chosen = self.find(&wanted.checkpoint, |_| Ok(()))?.map(|(prefix, ())| prefix);
         let fits = |kept: &Resident| {
-            users.is_empty() && kept.checkpoint == newest && kept.spec.features == spec.features && kept.keys == keys
+            let is_same = kept.checkpoint == chosen && (chosen.is_some() || kept.untrained == wanted.untrained);
+            users.is_empty() && is_same && kept.spec.features == spec.features && kept.keys == wanted.keys
         };
         match kept.filter(fits) {
             Some(kept) => Ok((kept, Hooks::default())),
             None => {
-                let (asked, checkpoint, hooks) = self.make_asked(spec, asked_for, keys.as_deref(), Some(users))?;
-                Ok((Resident { checkpoint, spec: spec.clone(), keys, asked }, hooks))
+                let (asked, checkpoint, hooks) = self.make_asked(spec, &wanted, Some(users))?;
+                let Wanted { keys, untrained, .. } = wanted;
+                Ok((Resident { checkpoint, untrained, spec: spec.clone(), keys, asked }, hooks))
             }
         }
     }

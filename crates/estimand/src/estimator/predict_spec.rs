@@ -1,16 +1,12 @@
-//! `PredictSpec`, the input and settings of a prediction, and `Prediction`, its result.
+//! `PredictSpec`: the input and the settings of a prediction.
 
 use std::path::PathBuf;
 
 use estimand_data::Dataset;
-use estimand_tensor::Array;
-use indexmap::IndexMap;
 
 use crate::hook::Hook;
 use crate::input_fn::InputFn;
-
-/// Predictions by name; of one row, or of all rows of a batch.
-pub type Prediction = IndexMap<String, Array>;
+use crate::model_folder::Which;
 
 /// The input and the settings of a prediction.
 ///
@@ -20,15 +16,31 @@ pub type Prediction = IndexMap<String, Array>;
 pub struct PredictSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
     pub(super) keys: Option<Vec<String>>,
-    pub(super) checkpoint: Option<PathBuf>,
+    pub(super) checkpoint: Which,
+    pub(super) untrained: bool,
     pub(super) by_batch: bool,
     pub(super) hooks: Vec<Box<dyn Hook + 'a>>,
+}
+
+/// Which model predicts what.
+#[derive(Default)]
+pub(super) struct Wanted {
+    pub(super) checkpoint: Which,
+    pub(super) untrained: bool,
+    pub(super) keys: Option<Vec<String>>,
 }
 
 impl<'a> PredictSpec<'a> {
     /// Predicts every row of an input. Labels are ignored.
     pub fn new(input: impl InputFn + 'a) -> PredictSpec<'a> {
-        PredictSpec { input: Box::new(input), keys: None, checkpoint: None, by_batch: false, hooks: Vec::new() }
+        PredictSpec {
+            input: Box::new(input),
+            keys: None,
+            checkpoint: Which::Newest,
+            untrained: false,
+            by_batch: false,
+            hooks: Vec::new(),
+        }
     }
 
     /// Selects predictions by name. By default, all. Names that the model does not have are
@@ -40,7 +52,27 @@ impl<'a> PredictSpec<'a> {
 
     /// Sets the checkpoint to predict with. By default, the newest.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> PredictSpec<'a> {
-        self.checkpoint = Some(path.into());
+        self.checkpoint = Which::At(path.into());
+        self
+    }
+
+    /// Predicts with the checkpoint of the best evaluation during training. If a training had
+    /// several evaluations, it is that of the first. By default, the newest checkpoint is used.
+    pub fn best(mut self) -> PredictSpec<'a> {
+        self.checkpoint = Which::Best(None);
+        self
+    }
+
+    /// Predicts with the checkpoint of the best evaluation that has this name.
+    pub fn best_of(mut self, evaluation: impl Into<String>) -> PredictSpec<'a> {
+        self.checkpoint = Which::Best(Some(evaluation.into()));
+        self
+    }
+
+    /// Predicts with initial weights if the model folder has no checkpoint, as TensorFlow does. By
+    /// default, that is an error, unless a warm start or the model function sets the weights.
+    pub fn untrained(mut self) -> PredictSpec<'a> {
+        self.untrained = true;
         self
     }
 
@@ -48,6 +80,11 @@ impl<'a> PredictSpec<'a> {
     pub fn by_batch(mut self, by_batch: bool) -> PredictSpec<'a> {
         self.by_batch = by_batch;
         self
+    }
+
+    /// Returns the settings that decide which model predicts.
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted { checkpoint: self.checkpoint.clone(), untrained: self.untrained, keys: self.keys.clone() }
     }
 
     /// Adds a hook, before those of the model. The hook sees no loss, and each batch counts as a

@@ -9,7 +9,8 @@ use estimand_tensor::{Array, Error, Mode, Result};
 use super::Estimator;
 use super::build::Opened;
 use super::predict::{Asked, Resident};
-use super::predict_spec::{PredictSpec, Prediction};
+use super::predict_spec::PredictSpec;
+use super::prediction::Prediction;
 use crate::hook::{Hook, HookContext, Hooks, Requests};
 
 /// An iterator over the predictions for an input. It ends after an error.
@@ -101,8 +102,7 @@ impl<'a> Predictions<'a> {
         let data = self.estimator.dataset(&*self.spec.input, cx)?;
         let Opened { stream, first, spec, .. } = self.estimator.open_input(data, &cx, &Position::default())?;
         let users = std::mem::take(&mut self.spec.hooks);
-        let (asked_for, keys) = (self.spec.checkpoint.as_deref(), self.spec.keys.clone());
-        let (resident, hooks) = self.estimator.take_resident(&spec, asked_for, keys, users)?;
+        let (resident, hooks) = self.estimator.take_resident(&spec, self.spec.wanted(), users)?;
         let mut running =
             Running { resident, hooks, requests: Requests::default(), first, stream, rows: VecDeque::new() };
         running.visit("after_create_session", &self.estimator.model_dir, |hook, cx| hook.after_create_session(cx))?;
@@ -138,8 +138,8 @@ impl<'a> Predictions<'a> {
 
 /// Splits the predictions of a batch into one per row.
 fn rows(all: &Prediction) -> Result<VecDeque<Prediction>> {
-    let n_rows = all.values().next().and_then(|array| array.dims().first()).copied().unwrap_or(0);
-    for (name, array) in all {
+    let n_rows = all.iter().next().and_then(|(_, array)| array.dims().first()).copied().unwrap_or(0);
+    for (name, array) in all.iter() {
         if array.dims().first() != Some(&n_rows) {
             let dims = array.dims();
             return Err(Error::shape(format!(
@@ -150,7 +150,7 @@ fn rows(all: &Prediction) -> Result<VecDeque<Prediction>> {
     }
     let row = |i: usize| {
         let cut =
-            |(name, array): (&String, &Array)| Ok((name.clone(), array.rows(i..i + 1)?.reshape(&array.dims()[1..])?));
+            |(name, array): (&str, &Array)| Ok((name.to_string(), array.rows(i..i + 1)?.reshape(&array.dims()[1..])?));
         all.iter().map(cut).collect::<Result<Prediction>>()
     };
     (0..n_rows).map(row).collect()

@@ -3,12 +3,13 @@
 use estimand_checkpoint::BundleReader;
 use estimand_data::{Dataset, Position};
 use estimand_tensor::{Error, ErrorKind, Mode, Result};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::Estimator;
 use super::build::Opened;
 use super::train_loop::Run;
 use super::train_spec::{Finished, TrainSpec};
+use crate::console::warn;
 use crate::hook::Stop;
 use crate::input_fn::InputFn;
 use crate::model_folder::FolderLock;

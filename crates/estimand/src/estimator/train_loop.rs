@@ -6,7 +6,7 @@ use std::sync::Arc;
 use estimand_data::Position;
 use estimand_graph::Value;
 use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::build::{BuiltModel, Opened};
 use super::programs::Programs;
@@ -14,6 +14,7 @@ use super::train_input::{Next, TrainInput};
 use super::train_spec::{Finished, TrainSpec};
 use super::{Estimator, default_hooks};
 use crate::console::Progress;
+use crate::console::warn;
 use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, LentEvents, RunStatus, SessionStatus};
 use crate::feeding::Fed;
@@ -230,6 +231,7 @@ impl<'a> Run<'a> {
         self.saver.check_finite()?;
         let session = &self.session;
         tell(&mut self.listeners, "end", |listener| listener.end(session, global_step))?;
+        let reason = self.restore_best(reason)?;
         if let Some(loss) = self.loss {
             info!("Loss for final step: {loss}.");
         }
@@ -238,6 +240,22 @@ impl<'a> Run<'a> {
         match self.signals.requested() {
             Some(signal) => Err(interrupted(signal, &finished, &self.model_dir)),
             None => Ok(finished),
+        }
+    }
+
+    /// Returns to the checkpoint of the best evaluation, if early stopping asks for it. Returns the
+    /// reason for the end with that step.
+    fn restore_best(&mut self, reason: String) -> Result<String> {
+        let Some(step) = self.requests.restore.filter(|&step| step != self.session.step) else { return Ok(reason) };
+        match self.saver.restore(step)? {
+            true => Ok(format!("{reason}; the best checkpoint, of step {step}, is restored")),
+            false => {
+                warn!(
+                    "The best checkpoint, of step {step}, is not in {}: it is not restored",
+                    self.model_dir.display()
+                );
+                Ok(reason)
+            }
         }
     }
 
@@ -306,7 +324,7 @@ impl<'a> Run<'a> {
         let (session, states, running_metrics) = (&self.session, self.hooks.states(), &self.running_metrics);
         let stop = self.requests.stop.as_ref().filter(|stop| stop.is_kept).map(|stop| stop.reason.clone());
         self.saver.sync_before(self.events.file()?);
-        self.saver.save(step, session.saved_bytes(), session.unjudged(), |each| {
+        self.saver.save(step, session.saved_bytes(), session.unjudged(), self.requests.best.clone(), |each| {
             session.each_saved(position, stop, states, each)?;
             running_metrics.each_saved(each)
         })?;

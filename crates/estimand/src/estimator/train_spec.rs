@@ -66,7 +66,7 @@ impl<'a> TrainSpec<'a> {
 
     /// Returns whether any setting requests checkpoints. A training without them, such as that of a
     /// worker beside the chief, needs no lock.
-    pub(super) fn saves_checkpoints(&self, config: &RunConfig) -> bool {
+    pub(crate) fn saves_checkpoints(&self, config: &RunConfig) -> bool {
         !config.save_checkpoints.is_never() || self.hooks.iter().any(|hook| hook.saves_checkpoints())
     }
 

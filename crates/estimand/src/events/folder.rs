@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use estimand_tensor::{Error, Result};
-use tracing::warn;
 
 use super::{Event, EventReader};
+use crate::console::warn;
 
 /// The prefix of the names of event files.
 const FILES: &str = "events.out.tfevents.";

@@ -16,10 +16,10 @@ use estimand_wire::plugin::RunStatus;
 use estimand_wire::record::RecordWriter;
 use estimand_wire::temporary::{folder_of, make_folders, sync_folder};
 use estimand_wire::{GraphDef, Message, MetaGraphDef, TensorProto};
-use tracing::warn;
 
 use super::host::host_name;
 use crate::HParams;
+use crate::console::warn;
 use crate::summary::{self, Converted, SummaryKind};
 
 /// The maximum number of files that are tried for one second and host.

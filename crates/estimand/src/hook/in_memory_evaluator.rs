@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Hook, HookContext};
 use crate::train_and_evaluate::EvalSet;
-use crate::{Estimator, EvalSpec, Every};
+use crate::{EarlyStopping, Estimator, EvalSpec, Every};
 
 /// Evaluates when training begins, every `n` steps counted from 0, and at its end. It needs no
 /// checkpoints.
@@ -60,6 +60,10 @@ impl<'a> InMemoryEvaluatorHook<'a> {
                 "the EvalSpec of an in-memory evaluation sets `every` or exporters, which it does not support",
             )
             .help("set the period with every_n_iter; call train_and_evaluate for exporters"));
+        }
+        if spec.early_stopping.as_ref().is_some_and(EarlyStopping::restores_best) {
+            return Err(Error::config("the early stopping of an in-memory evaluation asks for restore_best")
+                .help("call train_and_evaluate, which keeps the best checkpoint"));
         }
         let spec = spec.every(Every::Steps(self.every_n_iter));
         spec.check_scheduled()?;

@@ -68,6 +68,7 @@ use estimand_tensor::{Array, Error, Result};
 
 use crate::events::EventWriter;
 use crate::feeding::Placeholders;
+use crate::model_folder::best::BestCheckpoint;
 use crate::running_metrics::RunningMetrics;
 use crate::session::TrainSession;
 
@@ -263,6 +264,10 @@ pub(crate) struct Requests {
     /// Whether a signal ends the run. The run will be resumed, so its last step is not final.
     pub(crate) is_interrupted: bool,
     pub(crate) save: bool,
+    /// The best checkpoints so far, which the next save keeps; `None` if no evaluation tells.
+    pub(crate) best: Option<Vec<BestCheckpoint>>,
+    /// The step whose checkpoint the model returns to when training has ended.
+    pub(crate) restore: Option<u64>,
     pub(crate) values: bool,
     pub(crate) show: Option<String>,
 }

@@ -1,9 +1,10 @@
 //! Detects NaN losses.
 
 use estimand_tensor::{Error, Result};
-use tracing::{error, warn};
+use tracing::error;
 
 use super::{Hook, HookContext};
+use crate::console::warn;
 
 /// Ends training when the loss is NaN, with an error or with a warning. It ignores infinity.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use estimand_tensor::{Error, Result};
 use estimand_wire::event::Value;
-use tracing::warn;
 
 use super::{BeginContext, Fetch, Hook, HookContext};
+use crate::console::warn;
 use crate::events::EventWriter;
 use crate::summary::{Converted, Summaries, Summary};
 use crate::{Every, Timer};

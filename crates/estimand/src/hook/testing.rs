@@ -168,7 +168,8 @@ fn other_modes_take_it(make: &impl for<'a> Fn(&'a Estimator) -> Box<dyn Hook + '
     let folder = Scratch::new();
     let estimator = estimator(folder.path())?;
     estimator.evaluate(EvalSpec::new(rows()).hook(make(&estimator)))?;
-    let n_rows = estimator.predict(PredictSpec::new(rows()).hook(make(&estimator))).collect::<Result<Vec<_>>>()?.len();
+    let asked = PredictSpec::new(rows()).untrained().hook(make(&estimator));
+    let n_rows = estimator.predict(asked).collect::<Result<Vec<_>>>()?.len();
     ensure(n_rows == 10, || format!("there were {n_rows} predictions for 10 rows"))
 }
 

@@ -5,11 +5,12 @@ use std::path::Path;
 use estimand_checkpoint::BundleReader;
 use estimand_graph::Body;
 use estimand_tensor::{Array, DType, Error, Mode, Result};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::json::MAX_BYTES;
 use super::{Difference, Manifest};
 use crate::RunConfig;
+use crate::console::warn;
 use crate::own_entries::{OWN, is_own};
 
 /// The maximum number of differences in a message.

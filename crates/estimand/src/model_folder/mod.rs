@@ -1,9 +1,10 @@
-//! The model folder: its lock, and its newest checkpoint.
+//! The model folder: its lock, its newest and its best checkpoint.
 //!
 //! A training takes [`owner`]'s lock on the folder before it reads or writes anything. All readers
-//! use [`newest`], which tolerates a trainer that removes old checkpoints meanwhile. `temporary.rs`
-//! makes folders for estimators without a `model_dir`.
+//! use [`newest`] and [`best`], which tolerate a trainer that removes old checkpoints meanwhile.
+//! `temporary.rs` makes folders for estimators without a `model_dir`.
 
+pub(crate) mod best;
 pub(crate) mod newest;
 pub(crate) mod owner;
 pub(crate) mod temporary;
@@ -12,7 +13,19 @@ pub use newest::MissingState;
 pub use owner::FolderLock;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The checkpoint that an evaluation or a prediction uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The newest of the model folder.
+    #[default]
+    Newest,
+    /// The one at a path: a prefix, an exported model, or the newest of a folder.
+    At(PathBuf),
+    /// That of the best evaluation of this name, or of the first evaluation.
+    Best(Option<String>),
+}
 
 /// Returns whether a path still leads to an open file.
 #[cfg(unix)]

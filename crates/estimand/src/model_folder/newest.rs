@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use estimand_checkpoint::{self as checkpoint, BundleReader, CheckpointState};
 use estimand_tensor::{Error, Result};
-use tracing::warn;
 
+use crate::console::warn;
 use crate::own_entries;
 use crate::saver::BASENAME;
 

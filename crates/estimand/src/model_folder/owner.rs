@@ -13,9 +13,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use estimand_tensor::{Error, ErrorKind, Result};
 use estimand_wire::temporary::{make_folders, remove_leftovers};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::is_in_place;
+use crate::console::warn;
 use crate::events::host_name;
 use crate::saver::finish_removals;
 

@@ -17,9 +17,11 @@ use std::thread::{self, JoinHandle};
 
 use estimand_checkpoint::{self as checkpoint, BundleWriter, CheckpointState};
 use estimand_tensor::{Array, Error, ErrorKind, Result};
-use tracing::{info, warn};
+use tracing::info;
 
+use crate::console::warn;
 use crate::memory;
+use crate::model_folder::best::BestCheckpoint;
 use crate::own_entries::{MARK, is_own};
 use list::{List, remove_files};
 
@@ -58,6 +60,8 @@ pub(crate) struct Saver {
     bad: Option<(u64, NotFinite)>,
     /// The event file to sync before the next checkpoint is listed.
     events: Option<Arc<File>>,
+    /// The best checkpoints as of the next checkpoint.
+    best: Option<Vec<BestCheckpoint>>,
 }
 
 /// The prefix of the names of checkpoints.
@@ -69,7 +73,7 @@ impl Saver {
         let list = List::read(folder, retention)?;
         let has_state = checkpoint::read_state(folder)?.is_some();
         let folder = folder.to_path_buf();
-        Ok(Saver { folder, list, has_state, writing: None, last_step: None, bad: None, events: None })
+        Ok(Saver { folder, list, has_state, writing: None, last_step: None, bad: None, events: None, best: None })
     }
 
     /// The step of the last save of this run.
@@ -91,6 +95,8 @@ impl Saver {
     /// copy, or at once if `n_bytes` are too many to copy. `values` passes all values of the
     /// checkpoint.
     ///
+    /// `best` are the best checkpoints so far, which are kept; `None` if they are those before.
+    ///
     /// A variable that is not finite marks the checkpoint, unless it is `unjudged`. No later run
     /// resumes from a marked checkpoint.
     pub(crate) fn save(
@@ -98,9 +104,11 @@ impl Saver {
         step: u64,
         n_bytes: u64,
         unjudged: Unjudged,
+        best: Option<Vec<BestCheckpoint>>,
         values: impl FnOnce(Each<'_>) -> Result<()>,
     ) -> Result<()> {
         self.wait()?;
+        self.best = best;
         if !memory::has_room(n_bytes) {
             info!("Training waits for the checkpoint: there is no room for a copy of its {n_bytes} bytes.");
             return self.save_at_once(step, unjudged, values);
@@ -144,8 +152,9 @@ impl Saver {
 
     fn begin(&mut self, step: u64, unjudged: Unjudged) -> Save {
         self.last_step = Some(step);
-        let (folder, has_state, events) = (self.folder.clone(), self.has_state, self.events.take());
-        Save { folder, name: format!("{BASENAME}-{step}"), list: self.list.clone(), has_state, unjudged, events }
+        let (folder, has_state) = (self.folder.clone(), self.has_state);
+        let (events, best) = (self.events.take(), self.best.take());
+        Save { folder, name: format!("{BASENAME}-{step}"), list: self.list.clone(), has_state, unjudged, events, best }
     }
 
     /// Takes the new list from a finished write.
@@ -178,6 +187,16 @@ impl Saver {
             }
             None => "There is no checkpoint before it: a later run starts at step 0".to_string(),
         }
+    }
+
+    /// Makes the checkpoint of a step the one that readers and later runs use, although there are
+    /// newer ones. Call [`wait`](Self::wait) first. Returns whether there is such a checkpoint.
+    pub(crate) fn restore(&mut self, step: u64) -> Result<bool> {
+        let is_there = self.list.restore(&format!("{BASENAME}-{step}"));
+        if is_there {
+            self.list.write(&self.folder, &[])?;
+        }
+        Ok(is_there)
     }
 
     /// Returns the error of a write that failed in the background. It is called after every step,
@@ -221,6 +240,7 @@ struct Save {
     has_state: bool,
     unjudged: Unjudged,
     events: Option<Arc<File>>,
+    best: Option<Vec<BestCheckpoint>>,
 }
 
 /// The changes by a written checkpoint.
@@ -253,7 +273,7 @@ impl Save {
         if let Some(events) = &self.events {
             events.sync_data().map_err(|e| Error::io(&self.folder, "sync the events of", &e))?;
         }
-        let evicted = self.list.add(&self.name, bad.is_none());
+        let evicted = self.list.add(&self.folder, &self.name, bad.is_none(), self.best);
         self.list.write(&self.folder, &evicted)?;
         remove_files(&self.folder, &evicted)?;
         Ok(Written { list: self.list, bad })
@@ -286,7 +306,7 @@ mod tests {
     fn both_ways_write_the_same_files() -> Result<()> {
         let (background, at_once) = (folder("background"), folder("at-once"));
         let mut saver = Saver::new(&background, Retention::default())?;
-        saver.save(7, 16, Unjudged::default(), values)?;
+        saver.save(7, 16, Unjudged::default(), None, values)?;
         saver.wait()?;
         Saver::new(&at_once, Retention::default())?.save_at_once(7, Unjudged::default(), values)?;
         for name in ["checkpoint", "model.ckpt-7.index", "model.ckpt-7.data-00000-of-00001"] {
@@ -302,10 +322,10 @@ mod tests {
     fn a_failed_save_is_told_once_it_is_over_and_names_what_is_left() -> Result<()> {
         let folder = folder("failed");
         let mut saver = Saver::new(&folder, Retention::default())?;
-        saver.save(1, 16, Unjudged::default(), values)?;
+        saver.save(1, 16, Unjudged::default(), None, values)?;
         saver.wait()?;
         std::fs::create_dir_all(folder.join("model.ckpt-2.data-00000-of-00001/x")).unwrap();
-        saver.save(2, 16, Unjudged::default(), values)?;
+        saver.save(2, 16, Unjudged::default(), None, values)?;
         let error = loop {
             // As training does after every step.
             match saver.check() {

@@ -3,9 +3,9 @@
 use estimand_tensor::Result;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use tracing::warn;
 
 use crate::Metrics;
+use crate::console::warn;
 use crate::criterion::Criterion;
 
 /// The best evaluation so far.

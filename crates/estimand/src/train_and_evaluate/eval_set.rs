@@ -14,6 +14,7 @@ use crate::early_stopping::EarlyStopping;
 use crate::estimator::{Evaluator, record};
 use crate::events::{LentEvents, read_eval_metrics};
 use crate::input_fn::InputFn;
+use crate::model_folder::best::BestCheckpoint;
 use crate::session::TrainSession;
 use crate::{Estimator, EvalSpec, Metrics, Timer};
 
@@ -25,7 +26,12 @@ const START_DELAY_SECS: f64 = 120.0;
 /// The schedule of an evaluation input.
 enum Schedule {
     /// At each checkpoint, unless the previous evaluation began less than `throttle_secs` ago.
-    Checkpoints { throttle_secs: f64, last: Option<Instant> },
+    Checkpoints {
+        throttle_secs: f64,
+        last: Option<Instant>,
+        /// The checkpoints of this run that were not evaluated.
+        n_skipped: u64,
+    },
     /// By its own timer.
     Every(Timer),
 }
@@ -82,7 +88,10 @@ impl<'a> EvalSet<'a> {
         criterion.check(&known).map_err(|e| e.context("in the choice of its best evaluation"))?;
         let schedule = match spec.every {
             Some(every) => Schedule::Every(Timer::counted_from(0, every)),
-            None => Schedule::Checkpoints { throttle_secs: spec.throttle_secs.unwrap_or(THROTTLE_SECS), last: None },
+            None => {
+                let throttle_secs = spec.throttle_secs.unwrap_or(THROTTLE_SECS);
+                Schedule::Checkpoints { throttle_secs, last: None, n_skipped: 0 }
+            }
         };
         let events = estimator.open_events(&estimator.eval_dir(spec.name.as_deref()))?;
         Ok(EvalSet {
@@ -119,11 +128,62 @@ impl<'a> EvalSet<'a> {
     /// Returns whether an evaluation is due because a checkpoint was saved.
     pub(crate) fn is_due_with_checkpoint(&self) -> bool {
         match &self.schedule {
-            Schedule::Checkpoints { throttle_secs, last } => {
+            Schedule::Checkpoints { throttle_secs, last, .. } => {
                 last.is_none_or(|last| last.elapsed().as_secs_f64() >= *throttle_secs)
             }
             Schedule::Every(_) => false,
         }
+    }
+
+    /// Records that a checkpoint of the training is not evaluated.
+    pub(crate) fn skip_checkpoint(&mut self) {
+        if let Schedule::Checkpoints { n_skipped, .. } = &mut self.schedule {
+            *n_skipped += 1;
+        }
+    }
+
+    /// Returns a warning if a whole training was evaluated once or twice only, because checkpoints
+    /// decide when to evaluate.
+    pub(crate) fn too_rarely(&self) -> Option<String> {
+        let Schedule::Checkpoints { throttle_secs, n_skipped, .. } = self.schedule else { return None };
+        let why = match (self.history.len(), n_skipped) {
+            (1, 0) => "training saved no checkpoint before its last step".to_string(),
+            (1 | 2, 1..) => {
+                let plural = if n_skipped == 1 { " was" } else { "s were" };
+                format!(
+                    "{n_skipped} checkpoint{plural} not evaluated, because throttle_secs is {throttle_secs}: that many \
+                     seconds must pass between two evaluations"
+                )
+            }
+            _ => return None,
+        };
+        let times = if self.history.len() == 1 { "once" } else { "twice" };
+        let what =
+            self.name.as_ref().map_or_else(|| "The evaluation".to_string(), |name| format!("Evaluation `{name}`"));
+        Some(format!(
+            "{what} ran only {times}: {why}. To evaluate during training, set EvalSpec::every(Every::Steps(n)), or a \
+             smaller throttle_secs with RunConfig::save_checkpoints(Every::Steps(n))"
+        ))
+    }
+
+    /// Returns whether the last evaluation is the best so far.
+    pub(crate) fn is_best(&self) -> bool {
+        self.evaluated.is_some() && self.best_step() == self.evaluated
+    }
+
+    /// Returns the step of the best evaluation, earlier runs included.
+    fn best_step(&self) -> Option<u64> {
+        self.best.metrics.as_ref().map(Metrics::global_step)
+    }
+
+    /// Returns the checkpoint of the best evaluation.
+    pub(crate) fn best_checkpoint(&self) -> Option<BestCheckpoint> {
+        self.best_step().map(|step| BestCheckpoint::new(self.name.as_deref().unwrap_or_default(), step))
+    }
+
+    /// Returns the step whose checkpoint the model returns to at the end, if it is asked for.
+    pub(crate) fn step_to_restore(&self) -> Option<u64> {
+        self.early_stopping.as_ref().filter(|stopping| stopping.restores_best()).and_then(|_| self.best_step())
     }
 
     /// Returns whether this step is the last one evaluated.

@@ -10,10 +10,11 @@ use serde_json::{Map, Value};
 
 use super::eval_set::EvalSet;
 use super::{Evaluated, Trained};
+use crate::console::warn;
 use crate::hook::{CheckpointListener, Hook, HookContext};
 use crate::session::TrainSession;
 use crate::unfinished::Unfinished;
-use crate::{Estimator, EvalSpec, TrainSpec};
+use crate::{EarlyStopping, Estimator, EvalSpec, TrainSpec};
 
 /// The hook's name, under which checkpoints store its state.
 pub(crate) const EVALUATIONS: &str = "evaluations";
@@ -26,9 +27,16 @@ pub(super) fn train<'a>(
 ) -> Result<Trained> {
     let n_exporters: usize = specs.iter().map(|spec| spec.exporters.len()).sum();
     let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
+    let saves = train.saves_checkpoints(estimator.config());
+    let restores = |spec: &EvalSpec<'_>| spec.early_stopping.as_ref().is_some_and(EarlyStopping::restores_best);
+    if !saves && specs.iter().any(restores) {
+        return Err(Error::config("early stopping asks for restore_best, but no checkpoints are saved")
+            .help("set RunConfig::save_checkpoints, or remove restore_best()"));
+    }
     let shared = Rc::new(RefCell::new(Evaluations {
         estimator,
         specs,
+        saves,
         sets: Vec::new(),
         first_step: 0,
         state: None,
@@ -39,6 +47,9 @@ pub(super) fn train<'a>(
     }
     let finished = estimator.train(train.hook(Evaluate(shared.clone())))?;
     let mut all = shared.borrow_mut();
+    for text in all.sets.iter().filter(|_| finished.n_steps > 1).filter_map(EvalSet::too_rarely) {
+        warn!("{text}");
+    }
     let mut evaluations: Vec<Evaluated> = std::mem::take(&mut all.sets).into_iter().map(EvalSet::finish).collect();
     if evaluations.is_empty() {
         // Nothing was trained, so nothing was evaluated.
@@ -52,6 +63,8 @@ struct Evaluations<'a> {
     estimator: &'a Estimator,
     /// `specs` is used until the training begins; `sets` afterwards.
     specs: Vec<EvalSpec<'a>>,
+    /// Whether the training saves checkpoints.
+    saves: bool,
     sets: Vec<EvalSet<'a>>,
     first_step: u64,
     /// The state from the checkpoint, until the sets are built.
@@ -60,8 +73,8 @@ struct Evaluations<'a> {
 }
 
 impl Evaluations<'_> {
-    /// Evaluates the sets that are due. Returns whether exporters wait for a checkpoint of this
-    /// step.
+    /// Evaluates the sets that are due. Returns whether this step needs a checkpoint: exporters wait
+    /// for it, or an evaluation is the best so far.
     fn evaluate(
         &mut self,
         cx: &mut HookContext<'_>,
@@ -77,7 +90,7 @@ impl Evaluations<'_> {
             if let Some(reason) = set.evaluate(self.estimator, cx.session(), is_last_step)? {
                 cx.request_stop(reason);
             }
-            waits |= set.has_pending();
+            waits |= set.has_pending() || (self.saves && set.is_best());
             recorded = recorded.and(set.record(checkpoint));
         }
         recorded?;
@@ -158,10 +171,19 @@ impl Hook for Evaluate<'_> {
         // The results of the last step belong in the last checkpoint. An interrupted run has no
         // last step.
         let is_due = |set: &EvalSet<'_>| (is_last || set.is_due_with_checkpoint()) && !set.is_evaluated(step);
-        if step > all.first_step && !cx.requests.is_interrupted && all.sets.iter().any(is_due) {
-            all.evaluate(cx, true, is_due)?;
+        let mut evaluated = Ok(false);
+        if step > all.first_step && !cx.requests.is_interrupted {
+            all.sets
+                .iter_mut()
+                .filter(|set| !is_due(set) && !set.is_evaluated(step))
+                .for_each(EvalSet::skip_checkpoint);
+            if all.sets.iter().any(is_due) {
+                evaluated = all.evaluate(cx, true, is_due);
+            }
         }
-        Ok(())
+        // Also if an evaluation has failed: the checkpoint is saved.
+        cx.requests.best = Some(all.sets.iter().filter_map(EvalSet::best_checkpoint).collect());
+        evaluated.map(drop)
     }
 
     fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
@@ -173,6 +195,7 @@ impl Hook for Evaluate<'_> {
         if all.evaluate(cx, is_saved, |set| !set.is_evaluated(step))? {
             cx.request_save();
         }
+        cx.requests.restore = all.sets.iter().find_map(EvalSet::step_to_restore);
         Ok(())
     }
 

@@ -27,7 +27,7 @@ use tracing::info;
 
 use crate::console::slice_of;
 use crate::estimator::Finished;
-use crate::{Estimator, EvalSpec, Metrics, TrainSpec};
+use crate::{EarlyStopping, Estimator, EvalSpec, Metrics, TrainSpec};
 
 /// One or more inputs to evaluate on. An [`EvalSpec`], an array or a vector of them, or a
 /// [`Dataset`] converts to it.
@@ -68,6 +68,11 @@ impl EvalSpecs<'_> {
         if self.0.is_empty() {
             return Err(Error::config("train_and_evaluate was given nothing to evaluate on")
                 .help("give it an EvalSpec, or call train"));
+        }
+        let restores = |spec: &&EvalSpec<'_>| spec.early_stopping.as_ref().is_some_and(EarlyStopping::restores_best);
+        if self.0.iter().filter(restores).count() > 1 {
+            return Err(Error::config("two evaluations ask for restore_best, but a model has one set of weights")
+                .help("call restore_best() on the early stopping of one evaluation"));
         }
         let (mut names, mut exporters) = (HashSet::new(), HashSet::new());
         for spec in &self.0 {
@@ -175,6 +180,9 @@ impl Estimator {
     /// Alternatively, an input has its own period ([`every`](EvalSpec::every)). The evaluation
     /// model is built once and reads the variables directly from memory. Checkpoints store the best
     /// evaluation so far and the patience count of early stopping.
+    ///
+    /// If an evaluation is the best so far, a checkpoint of that step is saved, and kept until an
+    /// evaluation is better: [`PredictSpec::best`](crate::PredictSpec::best) predicts with it.
     ///
     /// ```
     /// use estimand::prelude::*;

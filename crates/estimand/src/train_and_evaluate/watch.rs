@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use estimand_tensor::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::Trained;
 use super::eval_set::EvalSet;
+use crate::console::warn;
 use crate::estimator::Finished;
 use crate::signal::Guard;
 use crate::{Estimator, EvalSpec, TrainSpec};

@@ -1,0 +1,198 @@
+//! `Prediction`: the result of a prediction, with getters by type.
+
+use std::fmt;
+
+use estimand_tensor::{Array, DType, Element, Error, Result};
+use indexmap::IndexMap;
+
+/// Predictions by name; of one row, or of all rows of a batch.
+///
+/// ```
+/// use estimand::prelude::*;
+///
+/// # let folder = std::env::temp_dir().join(format!("estimand-doc-prediction-{}", std::process::id()));
+/// let rows = [("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("y", Array::from([0i64, 0, 1, 1]))];
+/// let data = Dataset::from_arrays(rows).label("y").repeat(200).batch(4);
+/// let classifier = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
+/// classifier.train(&data)?;
+/// for row in classifier.predict(data.take(1)) {
+///     let row = row?;
+///     println!("class {} with {:.3}", row.text("classes")?, row.f32("probabilities")?[1]);
+/// }
+/// # std::fs::remove_dir_all(folder).unwrap();
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prediction(IndexMap<String, Array>);
+
+impl Prediction {
+    /// Returns a prediction of any type. For an unknown name, the error suggests the nearest one or
+    /// lists the names.
+    pub fn array(&self, key: &str) -> Result<&Array> {
+        self.0.get(key).ok_or_else(|| Error::unknown("prediction", key, self.keys()))
+    }
+
+    /// Returns the numbers of an f32 prediction, in row-major order.
+    pub fn f32(&self, key: &str) -> Result<&[f32]> {
+        self.numbers(key)
+    }
+
+    /// Returns the numbers of an f64 prediction, in row-major order.
+    pub fn f64(&self, key: &str) -> Result<&[f64]> {
+        self.numbers(key)
+    }
+
+    /// Returns the numbers of an i32 prediction, in row-major order.
+    pub fn i32(&self, key: &str) -> Result<&[i32]> {
+        self.numbers(key)
+    }
+
+    /// Returns the numbers of an i64 prediction, such as `class_ids`, in row-major order.
+    pub fn i64(&self, key: &str) -> Result<&[i64]> {
+        self.numbers(key)
+    }
+
+    /// Returns the text of a prediction with one string, such as `classes`.
+    pub fn text(&self, key: &str) -> Result<&str> {
+        match self.texts(key)?[..] {
+            [text] => Ok(text),
+            ref several => {
+                let (n, what) = (several.len(), self.describe(key)?);
+                Err(Error::shape(format!("{what} holds {n} texts, not one"))
+                    .help(format!("use texts(\"{key}\") to get all of them")))
+            }
+        }
+    }
+
+    /// Returns the texts of a prediction of strings, in row-major order.
+    pub fn texts(&self, key: &str) -> Result<Vec<&str>> {
+        let array = self.array(key)?;
+        if array.dtype() != DType::Str {
+            return Err(self.wrong_type(key, DType::Str)?);
+        }
+        let text = |bytes| {
+            std::str::from_utf8(bytes).map_err(|_| {
+                Error::data(format!("prediction `{key}` holds bytes that are no UTF-8 text"))
+                    .help(format!("use array(\"{key}\")?.strings() to get the bytes"))
+            })
+        };
+        array.strings()?.map(text).collect()
+    }
+
+    /// Returns the names of the predictions.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Returns the predictions with their names.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Array)> {
+        self.0.iter().map(|(key, array)| (key.as_str(), array))
+    }
+
+    fn numbers<T: Element>(&self, key: &str) -> Result<&[T]> {
+        let array = self.array(key)?;
+        match array.dtype() == T::DTYPE {
+            true => array.as_slice(),
+            false => Err(self.wrong_type(key, T::DTYPE)?),
+        }
+    }
+
+    fn describe(&self, key: &str) -> Result<String> {
+        let array = self.array(key)?;
+        Ok(format!("prediction `{key}` is {}{:?}: it", array.dtype(), array.dims()))
+    }
+
+    fn wrong_type(&self, key: &str, expected: DType) -> Result<Error> {
+        let array = self.array(key)?;
+        let (found, dims) = (array.dtype(), array.dims());
+        let getter = match found {
+            DType::F32 => format!("f32(\"{key}\")"),
+            DType::F64 => format!("f64(\"{key}\")"),
+            DType::I32 => format!("i32(\"{key}\")"),
+            DType::I64 => format!("i64(\"{key}\")"),
+            DType::Str if array.len() == 1 => format!("text(\"{key}\")"),
+            DType::Str => format!("texts(\"{key}\")"),
+            _ => format!("array(\"{key}\")"),
+        };
+        let message = format!("prediction `{key}` is {found}{dims:?}, not {expected}");
+        Ok(Error::dtype(Some(expected), found, message).help(format!("read it with {getter}")))
+    }
+}
+
+impl FromIterator<(String, Array)> for Prediction {
+    fn from_iter<I: IntoIterator<Item = (String, Array)>>(all: I) -> Prediction {
+        Prediction(all.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Prediction {
+    type Item = (String, Array);
+    type IntoIter = indexmap::map::IntoIter<String, Array>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// Prints a line for each prediction: its name and its values.
+impl fmt::Display for Prediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (key, array)) in self.iter().enumerate() {
+            let end = if i + 1 < self.0.len() { "\n" } else { "" };
+            write!(f, "{key}: {array}{end}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row() -> Result<Prediction> {
+        let all = [
+            ("probabilities", Array::from([0.25f32, 0.75])),
+            ("class_ids", Array::from([1i64])),
+            ("classes", Array::from_strings([1], ["yes"])?),
+            ("all_classes", Array::from_strings([2], ["no", "yes"])?),
+            ("raw", Array::from_strings([1], [[0xff_u8]])?),
+        ];
+        Ok(all.into_iter().map(|(key, array)| (key.to_string(), array)).collect())
+    }
+
+    #[test]
+    fn values_by_type() -> Result<()> {
+        let row = row()?;
+        assert_eq!(row.f32("probabilities")?, [0.25, 0.75]);
+        assert_eq!(row.i64("class_ids")?, [1]);
+        assert_eq!((row.text("classes")?, row.texts("all_classes")?), ("yes", vec!["no", "yes"]));
+        assert_eq!(row.array("raw")?.strings()?.next(), Some(&[0xff_u8][..]));
+        assert_eq!(row.keys().collect::<Vec<_>>(), ["probabilities", "class_ids", "classes", "all_classes", "raw"]);
+        assert_eq!(row.iter().len(), 5);
+        Ok(())
+    }
+
+    #[test]
+    fn errors_name_the_key_the_type_and_what_to_call() -> Result<()> {
+        let row = row()?;
+        let text = |error: Error| error.to_string();
+        let near = text(row.f32("probabilites").unwrap_err());
+        assert_eq!(near, "there is no prediction `probabilites`\n  help: did you mean `probabilities`?");
+        let far = text(row.text("x").unwrap_err());
+        assert_eq!(
+            far,
+            "there is no prediction `x`\n  help: there are probabilities, class_ids, classes, all_classes, raw"
+        );
+        let number = text(row.f32("class_ids").unwrap_err());
+        assert_eq!(number, "prediction `class_ids` is i64[1], not f32\n  help: read it with i64(\"class_ids\")");
+        let string = text(row.i64("classes").unwrap_err());
+        assert_eq!(string, "prediction `classes` is string[1], not i64\n  help: read it with text(\"classes\")");
+        let not_text = text(row.text("probabilities").unwrap_err());
+        assert!(not_text.contains("f32[2], not string") && not_text.contains("f32(\"probabilities\")"), "{not_text}");
+        let several = text(row.text("all_classes").unwrap_err());
+        assert!(several.contains("holds 2 texts") && several.contains("texts(\"all_classes\")"), "{several}");
+        let bytes = text(row.text("raw").unwrap_err());
+        assert!(bytes.contains("no UTF-8") && bytes.contains("strings()"), "{bytes}");
+        Ok(())
+    }
+}
