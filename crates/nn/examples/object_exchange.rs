@@ -1,5 +1,5 @@
-//! Writes losses, metrics, optimizers and schedules for `oracles/live/objects.py`: each as JSON, with
-//! its result.
+//! Writes losses, metrics, optimizers and schedules for `oracles/live/objects.py`: each as JSON,
+//! with its result.
 //!
 //! ```text
 //! object_exchange FOLDER

@@ -32,14 +32,15 @@ pub fn to_json(optimizer: &Optimizer) -> Result<Json> {
     optimizer.write()
 }
 
-/// Reads an optimizer from JSON: what [`to_json`] writes, or `keras.optimizers.serialize` of Keras 2
-/// or 3. Rules that are not of Estimand are looked up in `objects`.
+/// Reads an optimizer from JSON: what [`to_json`] writes, or `keras.optimizers.serialize` of Keras
+/// 2 or 3. Rules that are not of Estimand are looked up in `objects`.
 ///
 /// Keras's legacy optimizers are those of Estimand; their `decay` becomes
 /// [`Schedule::InverseTime`](estimand_update::Schedule::InverseTime). Optimizers of the newer
-/// generation are read where the arithmetic of a dense gradient is the same. RMSprop without
-/// momentum and Adagrad are refused: they add epsilon inside of the root. Options that Estimand does
-/// not have (`use_ema`, `weight_decay` but for Adam, ..) must have their defaults.
+/// generation are read where the arithmetic of a dense gradient is the same, up to rounding.
+/// RMSprop without momentum and Adagrad are refused: they add epsilon inside of the root. Options
+/// that Estimand does not have (`use_ema`, `weight_decay` but for Adam, ..) must have their
+/// defaults.
 ///
 /// For a sparse gradient, the newer generation updates all rows of a table. Here SGD with momentum,
 /// RMSprop with momentum, Adadelta, Adamax and Ftrl update only the rows with a gradient, as the

@@ -20,6 +20,9 @@ use super::{Field, Fields, Node, object};
 /// apart.
 pub(super) type ReadRule = fn(&mut Fields<'_>) -> Arc<dyn UpdateRule>;
 
+/// A limit of gradients: its key, and what it makes.
+type LimitField = (&'static str, fn(f64) -> Clip);
+
 /// The name of TensorFlow 1's RMSprop. Keras's has the same name but for one letter's case.
 const RMSPROP_V1: &str = "RMSPropOptimizer";
 
@@ -188,9 +191,9 @@ fn read(fields: &mut Fields<'_>, rule: ReadRule) -> Optimizer {
     };
     let mut optimizer = Optimizer::from_rule(rule, rate);
     // TF: for the newer generation, a limit of 0 is none.
-    let clips: [(&'static str, fn(f64) -> Clip); 3] =
+    let clips: [LimitField; 3] =
         [("clipvalue", Clip::Value), ("clipnorm", Clip::Norm), ("global_clipnorm", Clip::GlobalNorm)];
-    let limit = |(key, clip): (&'static str, fn(f64) -> Clip)| {
+    let limit = |(key, clip): LimitField| {
         let limit = fields.value(key, &None::<f64>).filter(|limit| !newer || *limit != 0.0);
         limit.map(|limit| (key, clip(limit)))
     };

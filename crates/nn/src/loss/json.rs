@@ -81,12 +81,14 @@ pub fn read(node: &Node<'_>) -> Result<Box<dyn Loss>> {
 impl Reduction {
     /// The field `reduction` of a loss that has one value for each row, in Keras's words where
     /// Keras has it.
+    #[must_use]
     pub fn of_rows(self, fields: &mut Fields<'_>) -> Reduction {
         self.field(fields, "sum", "none")
     }
 
     /// The field `reduction` of a loss that has one value for each element. Keras has the mean of
     /// each row instead, so only the mean over all elements is the same there.
+    #[must_use]
     pub fn of_elements(self, fields: &mut Fields<'_>) -> Reduction {
         fields.check("reduction", |node| match node.value().as_str() {
             Some(word @ ("sum" | "none")) => {

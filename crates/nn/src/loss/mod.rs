@@ -2,8 +2,8 @@
 //!
 //! A loss is a plain value. Its `elements` method computes the loss of each element or example.
 //! Weights and [`Reduction`] work the same for all losses and follow `tf.compat.v1.losses`. This
-//! file defines the `Loss` trait, `reduction` the arithmetic of weights and reductions, `json` reads
-//! losses; the other files hold one loss each.
+//! file defines the `Loss` trait, `reduction` the arithmetic of weights and reductions, `json`
+//! reads losses; the other files hold one loss each.
 
 mod absolute_error;
 mod categorical_hinge;

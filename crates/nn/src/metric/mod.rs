@@ -5,9 +5,9 @@
 //! the value once, at the end. So a metric has no state, and its value does not depend on how rows
 //! were batched, up to rounding.
 //!
-//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file defines `Metric`, `value` the
-//! trait `MetricValue` of metrics as plain data, `values` one type for each; the other files hold the
-//! functions of a family each.
+//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file defines `Metric`, `value`
+//! the trait `MetricValue` of metrics as plain data, `values` one type for each; the other files
+//! hold the functions of a family each.
 
 mod accuracy;
 mod auc;

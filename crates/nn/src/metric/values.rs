@@ -211,8 +211,8 @@ metric! {
     MeanRelativeError: "MeanRelativeError" of MODULE, "mean_relative_error";
     arguments {}
     options {
-        /// The divisors, one for each element of a row. By default each difference is divided by its
-        /// label, which Keras does not have.
+        /// The divisors, one for each element of a row. By default each difference is divided by
+        /// its label, which Keras does not have.
         normalizer(impl Into<Normalizer>): Normalizer, "normalizer", Normalizer::Labels;
     }
     fixed {}

@@ -60,7 +60,8 @@ fn every_option_goes_to_json_and_back() -> Result<()> {
     for default in ALL_LOSSES.iter().map(|make| make().to_json().unwrap()) {
         let class = default["class_name"].to_string();
         for (key, value) in default["config"].as_object().unwrap() {
-            let others = seen.iter().filter(|(c, k, v)| *c == class && k == key && *v != value.to_string()).count();
+            let value = value.to_string();
+            let others = seen.iter().filter(|(c, k, v)| *c == class && k == key && *v != value).count();
             let wanted = if key == "reduction" { 4 } else { usize::from(!FIXED.contains(&key.as_str())) };
             assert_eq!(others, wanted, "other values of {key} of {class} in the losses above");
         }
