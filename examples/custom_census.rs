@@ -2,8 +2,8 @@
 //! neither a premade network nor a head: a port of the `census` custom estimator of TensorFlow's
 //! samples.
 //!
-//! The model is evaluated during training. Training ends when the evaluations no longer improve, and
-//! returns to the best checkpoint.
+//! The model is evaluated during training. Training ends when the evaluations no longer improve,
+//! and returns to the best checkpoint.
 //!
 //!     cargo run --release --example custom_census
 

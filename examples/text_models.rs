@@ -1,10 +1,11 @@
-//! Is a review kind or unkind? Three models of text, each with its model function: a bag of words, a
-//! convolution and an LSTM. A port of a tutorial with TensorFlow's Estimator that classifies movie
-//! reviews.
+//! Is a review kind or unkind? Three models of text, each with its model function: a bag of words,
+//! a convolution and an LSTM. A port of a tutorial with TensorFlow's Estimator that classifies
+//! movie reviews.
 //!
 //! The reviews are made up of a small vocabulary by a formula: a review is kind if its last opinion
-//! is. An opinion is `good` or `bad`, and `not` before it reverses it. A bag of words cannot see the
-//! order, a convolution sees three words at a time, and the LSTM reads from the first to the last.
+//! is. An opinion is `good` or `bad`, and `not` before it reverses it. A bag of words cannot see
+//! the order, a convolution sees three words at a time, and the LSTM reads from the first to the
+//! last.
 //!
 //!     cargo run --release --example text_models
 
@@ -14,6 +15,8 @@ use estimand::prelude::*;
 
 const WORDS: [&str; 12] = ["", "not", "good", "great", "bad", "awful", "the", "film", "plot", "was", "and", "actor"];
 const LENGTH: usize = 16;
+
+type Model = fn(&ModelFnContext<'_>) -> Result<EstimatorSpec>;
 
 /// Returns reviews as ids of words, padded with 0, their lengths and labels.
 fn reviews(n: usize, seed: u64) -> Result<Dataset> {
@@ -88,15 +91,13 @@ fn main() -> Result<()> {
     let question = [("words", Array::from_vec([1, LENGTH], ids)?), ("length", Array::from([length]))];
     let question = Dataset::from_arrays(question).batch(1);
 
-    let models: [(&str, fn(&ModelFnContext<'_>) -> Result<EstimatorSpec>); 3] =
-        [("bag_of_words", bag_of_words), ("cnn", cnn), ("lstm", lstm)];
+    let models: [(&str, Model); 3] = [("bag_of_words", bag_of_words), ("cnn", cnn), ("lstm", lstm)];
     for (name, model) in models {
         let classifier = Estimator::new(model).config(RunConfig::new().tf_random_seed(1)).build()?;
-        let trained = classifier.train_and_evaluate(
+        classifier.train_and_evaluate(
             TrainSpec::new(&rows).max_steps(1_000),
             EvalSpec::new(test.batch(250)).every(Every::Steps(200)).highest_is_best("accuracy"),
         )?;
-        println!("{trained}");
         for answer in classifier.predict(PredictSpec::new(&question).best()) {
             println!("{name}: `{text}` is kind with {:.3}", answer?.f32("probabilities")?[1]);
         }

@@ -1,5 +1,5 @@
-//! A wide and deep model of incomes in the census of 1994, trained for six epochs with an evaluation
-//! after every second one: a port of `official/wide_deep` of TensorFlow's models.
+//! A wide and deep model of incomes in the census of 1994, trained for six epochs with an
+//! evaluation after every second one: a port of `official/wide_deep` of TensorFlow's models.
 //!
 //! `cargo run --release --example wide_deep [-- wide | deep | wide_deep]`
 

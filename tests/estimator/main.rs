@@ -28,3 +28,4 @@ mod summaries;
 mod tensorflow_folders;
 mod train_and_evaluate;
 mod warm_start;
+mod warnings;

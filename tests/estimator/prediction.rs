@@ -16,14 +16,16 @@ fn predictions_by_row_and_by_batch() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder);
     let data = line(5).batch(2);
-    let rows: Vec<_> = model.predict(&data).collect::<Result<_>>()?;
+    let rows: Vec<_> = model.predict(PredictSpec::new(&data).untrained()).collect::<Result<_>>()?;
     assert_eq!(rows.len(), 5);
     assert_eq!(rows[0].keys().collect::<Vec<_>>(), ["y", "twice"]);
-    let batches: Vec<_> = model.predict(PredictSpec::new(&data).by_batch(true)).collect::<Result<_>>()?;
+    let batches: Vec<_> = model.predict(PredictSpec::new(&data).untrained().by_batch(true)).collect::<Result<_>>()?;
     assert_eq!(batches.iter().map(|b| b.f32("y").unwrap().len()).collect::<Vec<_>>(), [2, 2, 1]);
-    let some: Vec<_> = model.predict(PredictSpec::new(&data).keys(["twice", "unknown"])).collect::<Result<_>>()?;
+    let some: Vec<_> =
+        model.predict(PredictSpec::new(&data).untrained().keys(["twice", "unknown"])).collect::<Result<_>>()?;
     assert_eq!(some[0].keys().collect::<Vec<_>>(), ["twice"]);
-    let error = model.predict(PredictSpec::new(&data).keys(["thrice"])).next().unwrap().unwrap_err().to_string();
+    let error =
+        model.predict(PredictSpec::new(&data).untrained().keys(["thrice"])).next().unwrap().unwrap_err().to_string();
     assert!(error.contains("thrice") && error.contains("it has y, twice"), "{error}");
 
     let uneven = |cx: &ModelFnContext<'_>| {
@@ -93,7 +95,8 @@ fn hooks_of_prediction() -> Result<()> {
     let folder = Folder::new();
     let data = line(5).batch(2);
     let log = Log::default();
-    let predict = |spec: PredictSpec<'_>| estimator(&folder).predict(spec.hook(Recorder::new(&log))).count();
+    let predict =
+        |spec: PredictSpec<'_>| estimator(&folder).predict(spec.untrained().hook(Recorder::new(&log))).count();
     assert_eq!(predict(PredictSpec::new(&data)), 5);
     let batch = |rows| ["before".to_string(), format!("after 0 Some({rows})")];
     let all = |batches: &[[String; 2]]| {
@@ -106,17 +109,23 @@ fn hooks_of_prediction() -> Result<()> {
     assert_eq!(log.0.take(), ended(all(&[batch(2), batch(2), batch(1)])));
     let model = estimator(&folder);
     assert_eq!(
-        model.predict(PredictSpec::new(&data).keys(["twice"]).hook(Recorder::new(&log))).next().unwrap()?.keys().len(),
+        model
+            .predict(PredictSpec::new(&data).untrained().keys(["twice"]).hook(Recorder::new(&log)))
+            .next()
+            .unwrap()?
+            .keys()
+            .len(),
         1
     );
     assert_eq!(log.0.take(), all(&[batch(2)]), "whoever stops asking gets no end");
 
     // Both steps of an untrained model are 0: the first batch asks for the end.
     let stopping = Recorder { stop_at: Some(0), ..Recorder::new(&log) };
-    assert_eq!(model.predict(PredictSpec::new(&data).by_batch(true).hook(stopping)).count(), 1);
+    assert_eq!(model.predict(PredictSpec::new(&data).untrained().by_batch(true).hook(stopping)).count(), 1);
     assert_eq!(log.0.take().last().unwrap(), "end");
     let failing = Recorder { fail_at: Some(0), ..Recorder::new(&log) };
-    let error = model.predict(PredictSpec::new(&data).hook(failing)).next().unwrap().unwrap_err().to_string();
+    let error =
+        model.predict(PredictSpec::new(&data).untrained().hook(failing)).next().unwrap().unwrap_err().to_string();
     assert!(error.contains("out of luck") && error.contains("after_run of hook `recorder`"), "{error}");
     Ok(())
 }
@@ -125,7 +134,9 @@ fn hooks_of_prediction() -> Result<()> {
 #[test]
 fn hooks_of_a_model_for_prediction() -> Result<()> {
     thread_local!(static LOG: Log = Log::default());
-    let hooked = |cx: &ModelFnContext<'_>| Ok(linear(cx)?.prediction_hook(LOG.with(Recorder::new)));
+    let hooked = |cx: &ModelFnContext<'_>| {
+        Ok(linear(cx)?.initial_value("w", Array::from(0.0f32)).prediction_hook(LOG.with(Recorder::new)))
+    };
     let folder = Folder::new();
     let model = Estimator::new(hooked).model_dir(folder.path()).build()?;
     let data = line(2).batch(2);

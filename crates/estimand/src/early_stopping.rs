@@ -127,8 +127,8 @@ impl EarlyStopping {
     /// predictions and later trainings then use it. By default, they use the last checkpoint.
     ///
     /// The best checkpoint is that of the best evaluation: see
-    /// [`EvalSpec::highest_is_best`](crate::EvalSpec::highest_is_best). An interrupted training does
-    /// not return to it, because it will be resumed.
+    /// [`EvalSpec::highest_is_best`](crate::EvalSpec::highest_is_best). An interrupted training
+    /// does not return to it, because it will be resumed.
     pub fn restore_best(mut self) -> EarlyStopping {
         self.restores_best = true;
         self

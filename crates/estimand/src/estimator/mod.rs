@@ -236,8 +236,8 @@ impl Estimator {
         newest(&self.model_dir, self.config.missing_state)
     }
 
-    /// The checkpoint of the best evaluation during training; `None` if there is none. If a training
-    /// had several evaluations, it is that of the first.
+    /// The checkpoint of the best evaluation during training; `None` if there is none. If a
+    /// training had several evaluations, it is that of the first.
     pub fn best_checkpoint(&self) -> Result<Option<PathBuf>> {
         Ok(best(&self.model_dir, None)?.map(|found| found.0))
     }
@@ -266,8 +266,8 @@ impl Estimator {
         self.event_files.open(folder)
     }
 
-    /// Restores a model from a checkpoint. Returns the checkpoint's path, or `None` if the newest is
-    /// asked for and there is no checkpoint yet.
+    /// Restores a model from a checkpoint. Returns the checkpoint's path, or `None` if the newest
+    /// is asked for and there is no checkpoint yet.
     fn restore(&self, session: &mut TrainSession, which: &Which) -> Result<Option<PathBuf>> {
         let restored = self.find(which, |prefix| {
             info!("Restoring parameters from {}", prefix.display());

@@ -67,7 +67,8 @@ impl List {
         if let Some(best) = best.filter(|_| is_finite) {
             self.best = best;
         }
-        // An evaluation between two checkpoints has none, if checkpoints are saved by a schedule only.
+        // An evaluation between two checkpoints has none, if checkpoints are saved by a schedule
+        // only.
         self.best.retain(|best| self.kept.iter().any(|(kept, _)| *kept == best.checkpoint));
         self.evict(&of_evaluator(folder))
     }

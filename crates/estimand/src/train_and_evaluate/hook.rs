@@ -73,8 +73,8 @@ struct Evaluations<'a> {
 }
 
 impl Evaluations<'_> {
-    /// Evaluates the sets that are due. Returns whether this step needs a checkpoint: exporters wait
-    /// for it, or an evaluation is the best so far.
+    /// Evaluates the sets that are due. Returns whether this step needs a checkpoint: exporters
+    /// wait for it, or an evaluation is the best so far.
     fn evaluate(
         &mut self,
         cx: &mut HookContext<'_>,
