@@ -1,8 +1,9 @@
 //! Encodes batches as bytes, and decodes them. Cache files store rows in this form.
 //!
 //! A batch is four lists: features, labels, weights (none or one), and missing rows, which are left
-//! out if there are none. A list is its length and then, for each entry, a name and a feature (the
-//! weights have no name, and missing rows are an array). A feature is 0 and an array, or 1, the number of
+//! out if there are none. A list is its length and then, for each entry, a name and a feature. The
+//! weights have no name. Missing rows are an array.
+//! A feature is 0 and an array, or 1, the number of
 //! rows, their lengths, and an array. An array is its type, the number of axes, their sizes, and
 //! its numbers as they lie in memory. An array of strings has all lengths and then all bytes
 //! instead of numbers. Counts and lengths are varints.
