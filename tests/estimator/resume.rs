@@ -98,7 +98,7 @@ fn an_epoch_that_ends_with_a_checkpoint_is_followed_by_another() -> Result<()> {
 /// An input that was read to its end has no place to lose. One that was not is worth a warning.
 #[test]
 fn another_input_is_told_only_in_the_middle_of_one() -> Result<()> {
-    let other = || points(64).filter(|batch: &Batch| Ok(vec![true; batch.n_rows()])).batch(8);
+    let other = || points(64).filter(|batch: &estimand::tensor::Batch| Ok(vec![true; batch.n_rows()])).batch(8);
     for (steps, is_told) in [(None, false), (Some(3), true)] {
         let folder = Folder::new();
         let model = Estimator::new(network).config(config(2)).model_dir(folder.path()).build()?;

@@ -24,8 +24,8 @@ impl Dataset {
     ///
     /// Only `seed` and the number of the row in its source decide the part. In every block of rows,
     /// the parts have exactly their shares: for `[0.7, 0.3]`, 14 and 6 of every 20 rows. Only the
-    /// last block may differ by a few rows. Nothing is buffered; each part reads all rows and leaves
-    /// out those of the others.
+    /// last block may differ by a few rows. Nothing is buffered; each part reads all rows and
+    /// leaves out those of the others.
     ///
     /// Call it before [`shuffle`](Dataset::shuffle) and [`batch`](Dataset::batch). After `repeat`,
     /// `label`, `prefetch`, or `map` and `filter` of rows, it is applied to their input, so a new
