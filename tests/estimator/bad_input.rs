@@ -79,6 +79,34 @@ fn features_and_labels_that_are_not_there() {
 }
 
 #[test]
+fn inputs_that_never_end_or_have_no_batch() -> Result<()> {
+    let folder = Folder::new();
+    let estimator = Estimator::new(linear).model_dir(folder.path()).build()?;
+    for input in
+        [line(9).batch(100).drop_remainder(), line(9).take(0).batch(2), line(9).batch(100).drop_remainder().repeat(3)]
+    {
+        let text = estimator.train(&input).unwrap_err().to_string();
+        assert!(
+            text.contains("nothing to train on: the input has no batch") && text.contains("drop_remainder"),
+            "{text}"
+        );
+    }
+    assert!(!folder.path().join("checkpoint").exists());
+    estimator.train(TrainSpec::new(line(9).batch(3)).steps(2))?;
+
+    let endless = line(9).repeat_forever().batch(3);
+    let text = estimator.evaluate(&endless).unwrap_err().to_string();
+    assert!(text.contains("never ends") && text.contains("set EvalSpec::steps"), "{text}");
+    let text = estimator.predict(&endless).next().unwrap().unwrap_err().to_string();
+    assert!(text.contains("the input of the prediction never ends") && text.contains("`take(n)`"), "{text}");
+    let text = estimator.train_and_evaluate(TrainSpec::new(&endless).steps(1), &endless).unwrap_err().to_string();
+    assert!(text.contains("never ends") && text.contains("in the evaluation"), "{text}");
+    estimator.evaluate(EvalSpec::new(&endless).steps(2))?;
+    assert_eq!(estimator.predict(endless.take(2)).count(), 6);
+    Ok(())
+}
+
+#[test]
 fn a_layer_of_one_mode_must_not_shift_the_names_of_others() -> Result<()> {
     let folder = Folder::new();
     let shifty = |cx: &ModelFnContext<'_>| {

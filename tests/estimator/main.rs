@@ -8,6 +8,7 @@ mod full_disk;
 mod heads;
 mod hooks;
 mod input_retry;
+mod interrupted_evaluation;
 mod killed;
 mod killed_evaluation;
 mod life_cycle;

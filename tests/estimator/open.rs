@@ -266,7 +266,7 @@ fn a_folder_that_cannot_be_opened_says_what_is_missing() -> Result<()> {
     assert!(text.contains("has no description of its model: ") && text.contains("estimator.json is missing"), "{text}");
 
     // A folder of version 0.1.0, or of TensorFlow, has checkpoints and no description.
-    small(folder.path()).build()?.train(&small_rows())?;
+    small(folder.path()).build()?.train(small_rows())?;
     let description = folder.path().join("estimator.json");
     let written = std::fs::read(&description).unwrap();
     std::fs::remove_file(&description).unwrap();
@@ -315,7 +315,7 @@ fn what_a_program_alone_knows_is_named() -> Result<()> {
         ),
         (LinearEstimator::new(of_head, &one).build()?, "number", "the head's `inverse_link_fn` is a function"),
     ] {
-        build.train(&rows().label(label).batch(8))?;
+        build.train(rows().label(label).batch(8))?;
         let text = refused(build.model_dir());
         assert!(text.contains("cannot be opened without its program") && text.contains(part), "{text}");
     }
@@ -326,10 +326,10 @@ fn what_a_program_alone_knows_is_named() -> Result<()> {
 #[test]
 fn a_refused_training_leaves_the_description() -> Result<()> {
     let folder = Folder::new();
-    small(folder.path()).build()?.train(&small_rows())?;
+    small(folder.path()).build()?.train(small_rows())?;
     let before = std::fs::read(folder.path().join("estimator.json")).unwrap();
     let other = DnnClassifier::new([4], [numeric_column("x").into()]).config(config(folder.path())).build()?;
-    assert!(other.train(&small_rows()).is_err());
+    assert!(other.train(small_rows()).is_err());
     assert!(std::fs::read(folder.path().join("estimator.json")).unwrap() == before);
     Estimator::open(folder.path()).map(drop)
 }
@@ -339,12 +339,12 @@ fn a_refused_training_leaves_the_description() -> Result<()> {
 #[test]
 fn a_changed_asset_is_refused() -> Result<()> {
     let (folder, extra) = (Folder::new(), extra()?);
-    LinearRegressor::new(wide(extra.path())).config(config(folder.path())).build()?.train(&training_rows())?;
+    LinearRegressor::new(wide(extra.path())).config(config(folder.path())).build()?.train(training_rows())?;
     let assets = folder.path().join("assets");
     let kept = std::fs::read_dir(&assets).unwrap().next().unwrap().unwrap().path().join("words.txt");
     assert_eq!(std::fs::read(&kept).unwrap(), b"green\nred\nblue\n");
     std::fs::write(&kept, "red\ngreen\nblue\n").unwrap();
-    let error = Estimator::open(folder.path())?.evaluate(&training_rows()).unwrap_err().to_string();
+    let error = Estimator::open(folder.path())?.evaluate(training_rows()).unwrap_err().to_string();
     assert!(error.contains("word"), "{error}");
     std::fs::remove_file(&kept).unwrap();
     assert!(refused(folder.path()).contains("words.txt"));
@@ -358,7 +358,7 @@ fn training_rows() -> Dataset {
 #[test]
 fn hostile_descriptions_are_errors_that_name_the_place() -> Result<()> {
     let folder = Folder::new();
-    small(folder.path()).build()?.train(&small_rows())?;
+    small(folder.path()).build()?.train(small_rows())?;
     let path = folder.path().join("estimator.json");
     let good: Json = std::fs::read_to_string(&path).unwrap().parse().unwrap();
     let changed = |pointer: &str, value: Json| {
@@ -427,10 +427,10 @@ fn added_metrics_are_left_out_and_named() -> Result<()> {
     let model = small(folder.path())
         .build()?
         .add_metrics(|cx| Ok(vec![("mean", estimand::nn::metric::mean(cx.prediction("logits")?, None))]));
-    model.train(&small_rows())?;
+    model.train(small_rows())?;
     let json: Json = std::fs::read_to_string(folder.path().join("estimator.json")).unwrap().parse().unwrap();
     assert_eq!(json["left_out"][0], "metrics that `add_metrics` adds");
-    let (all, without) = (model.evaluate(&small_rows())?, Estimator::open(folder.path())?.evaluate(&small_rows())?);
+    let (all, without) = (model.evaluate(small_rows())?, Estimator::open(folder.path())?.evaluate(small_rows())?);
     assert!(all.get("mean").is_ok() && without.get("mean").is_err());
     assert_eq!(all["loss"], without["loss"]);
     Ok(())
@@ -493,12 +493,12 @@ fn heads_of_users_are_opened_if_they_are_known() -> Result<()> {
     let folder = Folder::new();
     let head = Times(3.0, RegressionHead::new());
     let trained = BaselineEstimator::new(head).config(config(folder.path())).build()?;
-    trained.train(&training_rows())?;
+    trained.train(training_rows())?;
     assert!(refused(folder.path()).contains("there is no head `Times`"));
     let objects =
         CustomObjects::new().object::<Arc<dyn Head>>("Times", |node| Ok(Arc::new(config::read::<Times>(node)?)));
     let opened = OpenOptions::new().custom_objects(objects).open(folder.path())?;
-    assert_eq!(opened.evaluate(&training_rows())?, trained.evaluate(&training_rows())?);
+    assert_eq!(opened.evaluate(training_rows())?, trained.evaluate(training_rows())?);
     Ok(())
 }
 

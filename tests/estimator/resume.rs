@@ -6,6 +6,7 @@ use std::path::Path;
 use estimand::graph::checkpoint::BundleReader;
 use estimand::prelude::*;
 
+use crate::hooks::log_lines::logged;
 use crate::models::{Folder, network, points};
 
 fn config(threads: usize) -> RunConfig {
@@ -90,6 +91,26 @@ fn an_epoch_that_ends_with_a_checkpoint_is_followed_by_another() -> Result<()> {
     for epoch in 1..=3 {
         let finished = model.train(points(64).batch(8))?;
         assert_eq!((finished.global_step, finished.reason.as_str()), (8 * epoch, "the input ended"));
+    }
+    Ok(())
+}
+
+/// An input that was read to its end has no place to lose. One that was not is worth a warning.
+#[test]
+fn another_input_is_told_only_in_the_middle_of_one() -> Result<()> {
+    let other = || points(64).filter(|batch: &estimand::tensor::Batch| Ok(vec![true; batch.n_rows()])).batch(8);
+    for (steps, is_told) in [(None, false), (Some(3), true)] {
+        let folder = Folder::new();
+        let model = Estimator::new(network).config(config(2)).model_dir(folder.path()).build()?;
+        let first = TrainSpec::new(points(64).batch(8));
+        model.train(match steps {
+            Some(steps) => first.steps(steps),
+            None => first,
+        })?;
+        let (finished, lines) = logged(|| model.train(other()));
+        assert_eq!(finished?.n_steps, 8);
+        let found = lines.iter().any(|line| line.contains("The input is read from its beginning"));
+        assert_eq!(found, is_told, "{lines:?}");
     }
     Ok(())
 }

@@ -8,13 +8,14 @@ use estimand_tensor::{Array, Batch, BatchSpec, Feature, Result};
 use crate::Position;
 use crate::source::memory::Memory;
 use crate::stage::{InputContext, Stage, Stream, Unit};
+use crate::told::Told;
 use crate::transform::batch::{Batched, NoRemainder};
 use crate::transform::filter::Filter;
 use crate::transform::map::Map;
 use crate::transform::repeat::Repeat;
 use crate::transform::roles::Roles;
 use crate::transform::shard::Shard;
-use crate::transform::shuffle::Shuffle;
+use crate::transform::shuffle::{NoShuffle, Shuffle};
 use crate::transform::{skip::Skip, take::Take};
 
 /// A lazy plan of an input pipeline. Cheap to clone.
@@ -103,7 +104,9 @@ impl Dataset {
         self.stage().without_remainder().unwrap_or_else(|| Dataset::new(NoRemainder { input: self.clone() }))
     }
 
-    /// Shuffles the elements. The order depends only on `seed`, the run's seed and the epoch.
+    /// Shuffles the elements. The order depends only on `seed`, the run's seed and the epoch;
+    /// [`reshuffle_each_iteration`](Dataset::reshuffle_each_iteration) makes it depend on `seed`
+    /// alone.
     ///
     /// Rows in memory are permuted as a whole and need no buffer. In a stream, each block of
     /// `buffer_size` elements is permuted. A shuffle placed after `repeat`, `label`, `prefetch`, or
@@ -124,7 +127,31 @@ impl Dataset {
 
     fn shuffled(&self, buffer_size: usize, seed: u64, by_worker: bool) -> Dataset {
         let below = self.stage().over_shuffled(&|input| input.shuffled(buffer_size, seed, by_worker));
-        below.unwrap_or_else(|| Dataset::new(Shuffle { input: self.clone(), buffer_size, seed, by_worker }))
+        below.unwrap_or_else(|| {
+            Dataset::new(Shuffle { input: self.clone(), buffer_size, seed, by_worker, each_iteration: true })
+        })
+    }
+
+    /// Whether a shuffle has a new order in every epoch and every run. By default, it has. Call it
+    /// right after [`shuffle`](Dataset::shuffle).
+    ///
+    /// With `false`, the order depends only on the shuffle's seed: every epoch of training, every
+    /// evaluation and every run see the same order. So `take` and `skip` after it divide the rows
+    /// into parts that never mix. [`split`](Dataset::split) does that without a shuffle.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::Array;
+    /// let rows = Dataset::from_array(Array::from([1i64, 2, 3, 4, 5])).shuffle(5, 7).reshuffle_each_iteration(false);
+    /// let epochs: Vec<_> = rows.batch(5).repeat(2).iter().collect::<Result<_, estimand_tensor::Error>>()?;
+    /// assert_eq!(epochs[0], epochs[1]);
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn reshuffle_each_iteration(&self, reshuffle: bool) -> Dataset {
+        let own = self.stage().with_reshuffling(reshuffle);
+        // A shuffle moves below stages that treat rows one by one.
+        let below = || self.stage().over_shuffled(&|input| input.reshuffle_each_iteration(reshuffle));
+        own.or_else(below).unwrap_or_else(|| Dataset::new(NoShuffle { input: self.clone() }))
     }
 
     /// Repeats all elements `n` times. Shuffled elements come in a different order each time.
@@ -138,13 +165,17 @@ impl Dataset {
     }
 
     /// Keeps the first `n` elements.
+    ///
+    /// After a [`shuffle`](Dataset::shuffle), the first elements are others in every epoch, and a
+    /// warning says so. To divide rows into parts, call [`split`](Dataset::split).
     pub fn take(&self, n: u64) -> Dataset {
-        Dataset::new(Take { input: self.clone(), n })
+        Dataset::new(Take { input: self.clone(), n, told: Told::default(), told_of_cache: Told::default() })
     }
 
-    /// Skips the first `n` elements.
+    /// Skips the first `n` elements. After a [`shuffle`](Dataset::shuffle), a warning says that
+    /// these are others in every epoch, as with [`take`](Dataset::take).
     pub fn skip(&self, n: u64) -> Dataset {
-        Dataset::new(Skip { input: self.clone(), n })
+        Dataset::new(Skip { input: self.clone(), n, told: Told::default() })
     }
 
     /// Keeps every `n_shards`th element, starting with element `index`.
@@ -233,6 +264,23 @@ impl Dataset {
         out.push_str(&self.stage().describe());
         out.push('\n');
         self.stage().inputs().iter().for_each(|input| input.write_plan(depth + 1, out));
+    }
+
+    /// Whether the dataset certainly never ends. A generator may be endless without it being known.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::Array;
+    /// let data = Dataset::from_array(Array::from([1i64, 2, 3]));
+    /// assert!(data.repeat_forever().batch(2).is_endless());
+    /// assert!(!data.repeat_forever().batch(2).take(10).is_endless());
+    /// ```
+    pub fn is_endless(&self) -> bool {
+        self.stage().is_endless()
+    }
+
+    pub(crate) fn reshuffles(&self) -> bool {
+        self.stage().reshuffles()
     }
 
     pub(crate) fn is_shuffled_by_worker(&self) -> bool {

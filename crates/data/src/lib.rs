@@ -49,6 +49,7 @@ pub mod schema;
 mod source;
 mod stage;
 pub mod statistics;
+mod told;
 mod transform;
 pub mod writer;
 

@@ -145,7 +145,31 @@ pub(crate) fn concat(mut batches: Vec<Batch>) -> Result<Batch> {
         let weights: Vec<&Array> = batches.iter().filter_map(Batch::weights).collect();
         all = all.with_weights(concat_arrays(&weights).map_err(|e| e.context("in the weights"))?)?;
     }
+    let mut missing: Vec<&str> = batches.iter().flat_map(Batch::all_missing).map(|(name, _)| name).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    for name in missing {
+        let mut rows = Vec::with_capacity(all.n_rows());
+        for batch in &batches {
+            match batch.missing(name) {
+                Some(missing) => rows.extend_from_slice(missing.as_slice::<bool>()?),
+                None => rows.resize(rows.len() + batch.n_rows(), false),
+            }
+        }
+        all = all.with_missing(name, Array::from(rows))?;
+    }
     Ok(all)
+}
+
+/// Copies the missing rows of one batch to another that has its rows.
+pub(crate) fn keep_missing(from: &Batch, mut to: Batch) -> Result<Batch> {
+    for (name, missing) in from.all_missing() {
+        let is_known = to.features().contains_key(name) || to.labels().contains_key(name);
+        if is_known && to.n_rows() == from.n_rows() {
+            to = to.with_missing(name, missing.clone())?;
+        }
+    }
+    Ok(to)
 }
 
 /// The spec of a batch's features.
@@ -174,10 +198,11 @@ pub(crate) fn map_features(batch: &Batch, mut change: impl FnMut(&str, &Feature)
     for (name, label) in batch.labels() {
         changed = changed.with_label(name, change(name, label)?)?;
     }
-    match batch.weights() {
-        Some(weights) => changed.with_weights(weights.clone()),
-        None => Ok(changed),
-    }
+    let changed = match batch.weights() {
+        Some(weights) => changed.with_weights(weights.clone())?,
+        None => changed,
+    };
+    keep_missing(batch, changed)
 }
 
 fn concat_features(parts: &[&Feature]) -> Result<Feature> {

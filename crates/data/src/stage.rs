@@ -183,6 +183,29 @@ pub trait Stage: Send + Sync {
         None
     }
 
+    /// Whether it yields other elements first in another epoch or another run, because something
+    /// shuffles them. By default, whether one of its inputs does.
+    fn reshuffles(&self) -> bool {
+        self.inputs().iter().any(Dataset::reshuffles)
+    }
+
+    /// Whether it certainly never ends. By default, whether one of its inputs never ends.
+    fn is_endless(&self) -> bool {
+        self.inputs().iter().any(Dataset::is_endless)
+    }
+
+    /// Whether it holds or reads a cache that no pass has completed yet. By default, whether one of
+    /// its inputs does.
+    fn has_incomplete_cache(&self) -> bool {
+        self.inputs().iter().any(|input| input.stage().has_incomplete_cache())
+    }
+
+    /// This stage, or one that it was moved to, with the same order in every epoch or with a new
+    /// one. By default `None`: the stage does not shuffle.
+    fn with_reshuffling(&self, _each_iteration: bool) -> Option<Dataset> {
+        None
+    }
+
     /// Whether this stage itself gives workers different orders. Its inputs are not considered.
     fn differs_by_worker(&self) -> bool {
         false

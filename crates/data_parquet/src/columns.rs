@@ -264,9 +264,10 @@ impl Column {
 pub(crate) fn refuse_quarantine(files: &Files) -> Result<()> {
     match files.policy() {
         OnError::Fail => Ok(()),
-        OnError::Quarantine { .. } => Err(Error::unsupported("bad rows of columnar files cannot be quarantined").help(
-            "give missing values a default with FeatureSpec::dense_or; leave out other bad columns with `select`",
-        )),
+        OnError::Skip | OnError::Quarantine { .. } => Err(Error::unsupported(
+            "bad rows of columnar files cannot be left out",
+        )
+        .help("give missing values a default with FeatureSpec::dense_or; leave out other bad columns with `select`")),
     }
 }
 

@@ -5,12 +5,11 @@
 //! neither evaluates nor stops anything itself. Its counters are saved in checkpoints, so an
 //! interrupted run decides exactly like an uninterrupted one.
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 use serde_json::{Map, Value, json};
 use tracing::info;
 
 use crate::console::number;
-use crate::console::warn;
 use crate::criterion::{Criterion, Direction};
 
 /// Ends training when a metric has not improved for a while.

@@ -7,10 +7,9 @@
 use estimand_checkpoint::BundleReader;
 use estimand_graph::{Graph, Tensor, Value};
 use estimand_nn::metric::{Metric, Totals};
-use estimand_tensor::{Array, DType, Error, Result};
+use estimand_tensor::{Array, DType, Error, Result, warn};
 use indexmap::IndexMap;
 
-use crate::console::warn;
 use crate::own_entries::OWN;
 use crate::saver::Each;
 

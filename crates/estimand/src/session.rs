@@ -9,9 +9,8 @@ use estimand_checkpoint::BundleReader;
 use estimand_data::Position;
 use estimand_engine::{Compiled, replace_values, saved_variables};
 use estimand_graph::{Body, Executor, Program, Rates, Role, RunArgs, State, Value, VarId, VarSpec, Variables};
-use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
+use estimand_tensor::{Array, Collective, Error, OneProcess, Result, warn};
 
-use crate::console::warn;
 use crate::feeding::HookFeeds;
 use crate::manifest::{Manifest, Meant};
 use crate::own_entries::{MARK, OWN, UNJUDGED, global_step, is_marked, is_own, own_number};

@@ -7,9 +7,8 @@ use std::path::Path;
 
 use estimand_checkpoint::BundleReader;
 use estimand_graph::{Body, Role, VarId, VarSpec};
+use estimand_tensor::warn;
 use tracing::info;
-
-use crate::console::warn;
 
 /// The most names that a message lists.
 const LISTED: usize = 8;

@@ -9,10 +9,8 @@
 use std::path::{Path, PathBuf};
 
 use estimand_checkpoint as checkpoint;
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 use serde_json::{Value, json};
-
-use crate::console::warn;
 
 /// The name of the file that exists while a run is under way.
 const FILE: &str = "unfinished.json";

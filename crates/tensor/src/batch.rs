@@ -49,12 +49,24 @@ impl From<Ragged> for Feature {
 /// Features and labels by name, in the order they were added; all have the same number of rows.
 ///
 /// A model with one unnamed feature uses the empty name.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// Two batches are equal if their features, labels and weights are.
+/// [`missing`](Batch::missing) does not count.
+#[derive(Clone, Debug, Default)]
 pub struct Batch {
     features: IndexMap<Arc<str>, Feature>,
     labels: IndexMap<Arc<str>, Feature>,
     weights: Option<Array>,
     n_rows: Option<usize>,
+    /// The rows of features and labels that had no value. Most batches have none.
+    missing: IndexMap<Arc<str>, Array>,
+}
+
+impl PartialEq for Batch {
+    fn eq(&self, other: &Batch) -> bool {
+        let Batch { features, labels, weights, n_rows, missing: _ } = self;
+        *features == other.features && *labels == other.labels && *weights == other.weights && *n_rows == other.n_rows
+    }
 }
 
 impl Batch {
@@ -68,6 +80,7 @@ impl Batch {
         let feature = feature.into();
         agree(&mut self.n_rows, "feature", name, &feature)?;
         self.features.insert(name.into(), feature);
+        self.missing.swap_remove(name);
         Ok(self)
     }
 
@@ -76,7 +89,49 @@ impl Batch {
         let label = label.into();
         agree(&mut self.n_rows, "label", name, &label)?;
         self.labels.insert(name.into(), label);
+        self.missing.swap_remove(name);
         Ok(self)
+    }
+
+    /// Records which rows of a feature or label had no value, before a default was filled in: one
+    /// boolean for each row. A new value for the feature removes the record.
+    pub fn with_missing(mut self, name: &str, missing: Array) -> Result<Batch> {
+        let known = self.features.get_key_value(name).or_else(|| self.labels.get_key_value(name));
+        let Some((known, _)) = known else {
+            let names = self.features.keys().chain(self.labels.keys()).map(|k| &**k);
+            return Err(Error::unknown("feature or label", name, names).context("in the batch"));
+        };
+        if missing.dtype() != DType::Bool || missing.dims() != [self.n_rows()] {
+            return Err(Error::shape(format!(
+                "the missing rows of `{name}` are {}{:?}; expected bool[{}]",
+                missing.dtype(),
+                missing.dims(),
+                self.n_rows()
+            )));
+        }
+        let known = known.clone();
+        self.missing.insert(known, missing);
+        Ok(self)
+    }
+
+    /// Which rows of a feature or label had no value, before a default was filled in: one boolean
+    /// for each row. `None` if no row is known to be missing.
+    ///
+    /// ```
+    /// # use estimand_tensor::{Array, Batch};
+    /// let batch = Batch::new().with_feature("age", Array::from([39.0f32, 0.0]))?.with_missing("age", Array::from([false, true]))?;
+    /// assert_eq!(batch.missing("age"), Some(&Array::from([false, true])));
+    /// // A new value replaces the default.
+    /// assert_eq!(batch.with_feature("age", Array::from([39.0f32, 44.5]))?.missing("age"), None);
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn missing(&self, name: &str) -> Option<&Array> {
+        self.missing.get(name)
+    }
+
+    /// All features and labels with rows that had no value, and these rows.
+    pub fn all_missing(&self) -> impl Iterator<Item = (&str, &Array)> {
+        self.missing.iter().map(|(name, missing)| (&**name, missing))
     }
 
     /// Sets one weight for each row.
@@ -116,6 +171,16 @@ impl Batch {
                 }
             }
         };
+        self.missing.clear();
+        for (name, old) in &from.missing {
+            let old = Feature::Dense(old.clone());
+            let mut new = old.clone();
+            fill(&old, &mut new)?;
+            agree(&mut self.n_rows, "missing rows", name, &new)?;
+            if let Feature::Dense(new) = new {
+                self.missing.insert(name.clone(), new);
+            }
+        }
         Ok(())
     }
 
@@ -255,5 +320,32 @@ mod tests {
         assert!(e.to_string().contains("label `y` has 1 rows, but the batch has 2"));
         assert!(b.feature("agee").unwrap_err().to_string().contains("did you mean `age`?"));
         assert!(Batch::new().with_feature("x", Array::from(1i32)).is_err());
+    }
+
+    #[test]
+    fn missing_rows_are_one_boolean_for_each_row_of_a_known_feature() {
+        let b = Batch::new().with_feature("age", Array::from([1.0f32, 2.0])).unwrap();
+        let e = b.clone().with_missing("agee", Array::from([true, false])).unwrap_err().to_string();
+        assert!(e.contains("did you mean `age`?"), "{e}");
+        let e = b.clone().with_missing("age", Array::from([true])).unwrap_err().to_string();
+        assert!(e.contains("the missing rows of `age` are bool[1]; expected bool[2]"), "{e}");
+        assert!(b.clone().with_missing("age", Array::from([1i64, 0])).is_err());
+        let marked = b.clone().with_missing("age", Array::from([true, false])).unwrap();
+        assert_eq!(marked, b, "missing rows are no part of the value");
+        let mut labelled = marked.clone();
+        assert!(labelled.feature_to_label("age"));
+        assert_eq!(labelled.missing("age"), Some(&Array::from([true, false])), "the name stays");
+        let mut last = Batch::new();
+        let row = |feature: &Feature, row: &mut Feature| match feature {
+            Feature::Dense(array) => {
+                *row = array.rows(0..1)?.into();
+                Ok(())
+            }
+            Feature::Ragged(_) => Ok(()),
+        };
+        last.refill(&marked, row).unwrap();
+        assert_eq!(last.missing("age"), Some(&Array::from([true])));
+        last.refill(&b, row).unwrap();
+        assert_eq!(last.missing("age"), None);
     }
 }

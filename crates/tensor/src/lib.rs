@@ -25,6 +25,7 @@ mod shape;
 mod spec;
 mod strings;
 pub mod vocabulary;
+mod warning;
 
 pub use array::{Array, element_count};
 pub use batch::{Batch, BatchSpec, Feature, FeatureSpec};
@@ -40,3 +41,7 @@ pub use sha256::Sha256;
 pub use shape::{Dim, Dims, MAX_RANK, Shape, Symbol};
 pub use spec::TensorSpec;
 pub use strings::{StringIter, StringSlice, Strings};
+#[doc(hidden)]
+pub use tracing;
+#[doc(hidden)]
+pub use warning::warn_without_subscriber;

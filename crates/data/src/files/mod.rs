@@ -22,6 +22,7 @@ use estimand_tensor::random::{self, Key};
 use estimand_tensor::{Error, Limits, Result};
 
 use crate::stage::InputContext;
+use crate::told::Told;
 use ceiling::read_error;
 
 /// Files given by a path, a list of paths, or a pattern (`data/train-*.csv`), read one after
@@ -47,6 +48,8 @@ pub struct Files {
     by_worker: bool,
     buffer_size: usize,
     limits: Limits,
+    /// Whether the warning about rows that were left out was given.
+    told: Told,
 }
 
 /// Large enough to keep a thread busy, small enough for its cache.
@@ -82,6 +85,7 @@ impl Files {
     /// The handling of a row that cannot be read. By default, it ends the reading with an error.
     pub fn on_error(mut self, on_error: OnError) -> Files {
         self.on_error = on_error;
+        self.told = Told::default();
         self
     }
 
@@ -146,6 +150,11 @@ impl Files {
         Ok(paths)
     }
 
+    /// Whether the files are read in another order in every epoch.
+    pub fn is_shuffled(&self) -> bool {
+        self.shuffled.is_some()
+    }
+
     /// The handling of rows that cannot be read.
     pub fn policy(&self) -> &OnError {
         &self.on_error
@@ -186,8 +195,12 @@ impl Files {
         if packed {
             text += "; going on unpacks the file up to its place";
         }
-        if let OnError::Quarantine { file, budget } = &self.on_error {
-            text += &format!("; up to {budget} bad rows to {}", file.display());
+        match &self.on_error {
+            OnError::Fail => {}
+            OnError::Skip => text += "; bad rows are left out",
+            OnError::Quarantine { file, budget } => {
+                text += &format!("; up to {budget} bad rows to {}", file.display());
+            }
         }
         text
     }
@@ -268,6 +281,7 @@ impl From<Vec<PathBuf>> for Files {
             by_worker: false,
             buffer_size: BUFFER,
             limits: Limits::default(),
+            told: Told::default(),
         }
     }
 }

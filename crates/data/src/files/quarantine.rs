@@ -1,5 +1,5 @@
-//! The quarantine of bad rows: counts them, writes them to a file with the reason, and fails if
-//! there are too many.
+//! The handling of bad rows. The quarantine counts them, writes them to a file with the reason, and
+//! fails if there are too many.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -15,6 +15,9 @@ pub enum OnError {
     /// Ends the reading with an error that names the file, row and column.
     #[default]
     Fail,
+    /// Leaves the row out. A warning gives the number of these rows and the first of them, once, at
+    /// the end of the first pass.
+    Skip,
     /// Leaves the row out and writes it to a file.
     Quarantine {
         /// A CSV file of `file,row,column,reason,text`. The first worker writes it in the first

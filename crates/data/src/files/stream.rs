@@ -31,8 +31,19 @@ pub(crate) struct FileStream<F: Format> {
     /// Records read from the file so far, including bad ones.
     n_records: u64,
     n_bad: u64,
-    quarantine: Option<Quarantined>,
+    on_bad: OnBad,
     ended: bool,
+}
+
+/// The handling of bad records by a stream.
+enum OnBad {
+    Fail,
+    /// The number of records that this stream left out, and the first of them.
+    Skip {
+        n: u64,
+        first: Option<Error>,
+    },
+    Quarantine(Quarantined),
 }
 
 struct Current {
@@ -50,9 +61,10 @@ impl<F: Format> FileStream<F> {
             Error::config(format!("the position is in file number {file}, but there are {} files", paths.len()))
                 .help("resume with the files that the position was taken from")
         })?;
-        let quarantine = match files.policy() {
-            OnError::Fail => None,
-            OnError::Quarantine { file, budget } => Some(Quarantined::open(file, *budget, cx, n_bad)?),
+        let on_bad = match files.policy() {
+            OnError::Fail => OnBad::Fail,
+            OnError::Skip => OnBad::Skip { n: 0, first: None },
+            OnError::Quarantine { file, budget } => OnBad::Quarantine(Quarantined::open(file, *budget, cx, n_bad)?),
         };
         let mut chunks = Chunks::new(files.clone(), paths.clone(), format.clone(), file, offset)?;
         let parser = format.clone();
@@ -78,7 +90,7 @@ impl<F: Format> FileStream<F> {
             offset,
             n_records,
             n_bad,
-            quarantine,
+            on_bad,
             ended: false,
         })
     }
@@ -124,15 +136,24 @@ impl<F: Format> FileStream<F> {
         let offset = chunk.offset + bad.start as u64;
         let Bad { column, message, help, start, end, .. } = bad;
         let row = self.n_records.saturating_add(1);
-        match &mut self.quarantine {
-            None => {
+        match &mut self.on_bad {
+            OnBad::Fail => {
                 let error = self.error(message, column, offset);
                 return Err(match help {
                     Some(help) => error.help(help),
                     None => error,
                 });
             }
-            Some(quarantine) => {
+            OnBad::Skip { n, first } => {
+                *n += 1;
+                if first.is_none() {
+                    let error = self.error(message, column, offset);
+                    if let OnBad::Skip { first, .. } = &mut self.on_bad {
+                        *first = Some(error);
+                    }
+                }
+            }
+            OnBad::Quarantine(quarantine) => {
                 let text = chunk.bytes.get(start..end).unwrap_or_default();
                 let record =
                     quarantine::Record { path: &chunk.path, row, column: column.as_deref(), message: &message, text };
@@ -145,6 +166,20 @@ impl<F: Format> FileStream<F> {
         (self.n_records, self.n_bad) = (row, self.n_bad.saturating_add(1));
         self.offset = chunk.offset + end as u64;
         Ok(())
+    }
+
+    /// Warns of the records that were left out, once for a source.
+    fn tell(&mut self) {
+        if let OnBad::Skip { n, first: Some(first) } = &self.on_bad
+            && self.files.told.is_first()
+        {
+            let (n, what) = (*n, if *n == 1 { "row was" } else { "rows were" });
+            estimand_tensor::warn!("{n} bad {what} left out of {}; the first: {first}", self.files);
+        }
+        self.on_bad = match std::mem::replace(&mut self.on_bad, OnBad::Fail) {
+            OnBad::Skip { .. } => OnBad::Skip { n: 0, first: None },
+            other => other,
+        };
     }
 
     fn error(&self, message: String, column: Option<String>, offset: u64) -> Error {
@@ -193,6 +228,16 @@ impl<F: Format> Stream for FileStream<F> {
         }
         let pulled = self.try_pull(want);
         self.ended = !matches!(pulled, Ok(Some(_)));
+        if self.ended {
+            self.tell();
+        }
         pulled
+    }
+}
+
+/// A reader may stop before the end.
+impl<F: Format> Drop for FileStream<F> {
+    fn drop(&mut self) {
+        self.tell();
     }
 }

@@ -64,7 +64,10 @@ impl<'a> Checker<'a> {
                 Role::Weights => weights.as_ref(),
             };
             match feature {
-                Some(feature) => Values { column, domain, feature, first: *n_rows + 1 }.check(found),
+                Some(feature) => {
+                    let defaults = batch.missing(&column.name).and_then(|missing| missing.as_slice().ok());
+                    Values { column, domain, feature, defaults, first: *n_rows + 1 }.check(found)
+                }
                 None => found.add_once(&column.name, missing(column, batch)),
             }
         }
@@ -100,6 +103,8 @@ struct Values<'a> {
     column: &'a SchemaColumn,
     domain: &'a Domain<'a>,
     feature: &'a Feature,
+    /// The rows whose value is only a default.
+    defaults: Option<&'a [bool]>,
     /// The number of the batch's first row.
     first: u64,
 }
@@ -156,12 +161,27 @@ impl Values<'_> {
         Some(self.first + row as u64)
     }
 
+    /// Whether a number is only the default of a row without a value. Reports it if values are
+    /// required.
+    fn is_default(&self, i: usize, found: &mut Found) -> bool {
+        let is_default = self.defaults.is_some_and(|defaults| {
+            self.row(i).is_some_and(|row| defaults.get((row - self.first) as usize).copied().unwrap_or(false))
+        });
+        if is_default && self.column.required {
+            found.add(&self.column.name, self.row(i), || "missing, but required".to_string());
+        }
+        is_default
+    }
+
     fn floats(&self, values: impl Iterator<Item = f64>, found: &mut Found) {
         let SchemaColumn { name, dtype, required, .. } = self.column;
         let (min, max) = (self.column.min.as_ref().map(Value::to_f64), self.column.max.as_ref().map(Value::to_f64));
         // Prints a float with the digits of its own type.
         let shown = |value: f64| if *dtype == DType::F32 { (value as f32).to_string() } else { value.to_string() };
         for (i, value) in values.enumerate() {
+            if self.is_default(i, found) {
+                continue;
+            }
             if value.is_nan() {
                 if *required {
                     found.add(name, self.row(i), || "missing (NaN), but required".to_string());
@@ -180,6 +200,9 @@ impl Values<'_> {
         let (min, max) = (bound(&self.column.min), bound(&self.column.max));
         let has_domain = self.column.domain.is_some();
         for (i, value) in values.enumerate() {
+            if self.is_default(i, found) {
+                continue;
+            }
             if let Some(bound) = min.filter(|&bound| value < bound) {
                 found.add(name, self.row(i), || format!("{value} is below the min of {bound}"));
             } else if let Some(bound) = max.filter(|&bound| value > bound) {

@@ -80,6 +80,11 @@ fn column(found: &ColumnStatistics) -> Result<SchemaColumn> {
 }
 
 fn default(found: &ColumnStatistics, has_default: bool) -> Option<Value> {
+    // The default that the rows were read with.
+    if let Some(default) = found.numbers.as_ref().and_then(|numbers| numbers.default).filter(|_| has_default) {
+        let is_float = matches!(found.dtype, DType::F32 | DType::F64);
+        return Some(if is_float { Value::Float(default) } else { Value::Int(default as i64) });
+    }
     match found.dtype {
         DType::Str if has_default => Some(Value::Text(String::new())),
         DType::F32 | DType::F64 if has_default => Some(Value::Float(f64::NAN)),

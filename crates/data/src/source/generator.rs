@@ -5,7 +5,7 @@ use std::sync::Arc;
 use estimand_tensor::{Batch, BatchSpec, Error, FeatureSpec, Result};
 
 use crate::agreement::difference;
-use crate::rows::{slice, spec_of};
+use crate::rows::{keep_missing, slice, spec_of};
 use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
@@ -142,10 +142,10 @@ impl Made {
                 for (name, label) in batch.labels() {
                     ordered = ordered.with_label(name, label.clone())?;
                 }
-                match batch.weights() {
-                    Some(weights) => ordered.with_weights(weights.clone()),
-                    None => Ok(ordered),
+                if let Some(weights) = batch.weights() {
+                    ordered = ordered.with_weights(weights.clone())?;
                 }
+                keep_missing(&batch, ordered)
             }
         }
     }

@@ -57,6 +57,10 @@ impl<P: RowParser> Stage for RecordSource<P> {
         Ok(self.spec.clone())
     }
 
+    fn reshuffles(&self) -> bool {
+        self.files.is_shuffled()
+    }
+
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         Ok(Box::new(FileStream::open(&self.files, self.format.clone()?, cx, from)?))
     }

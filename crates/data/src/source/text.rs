@@ -47,6 +47,10 @@ impl Stage for TextLines {
         Ok([(String::new(), FeatureSpec::dense(DType::Str, []))].into_iter().collect())
     }
 
+    fn reshuffles(&self) -> bool {
+        self.files.is_shuffled()
+    }
+
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         Ok(Box::new(FileStream::open(&self.files, Arc::new(Lines), cx, from)?))
     }

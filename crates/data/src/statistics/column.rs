@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use estimand_tensor::parallel::Pool;
-use estimand_tensor::{Array, DType, Error, Feature, Result, Strings};
+use estimand_tensor::{Array, Batch, DType, Error, Feature, Result, Strings};
 
 use super::numbers::{Block, NumberKind, Numbers};
 use super::terms::Terms;
 use super::{NumberStatistics, Role, TermStatistics};
+use crate::rows::gather;
 
 /// The number of values in a block. Blocks are counted from the column's first value, so the result
 /// does not depend on how rows are cut into pieces.
@@ -34,7 +35,8 @@ pub struct ColumnStatistics {
 }
 
 impl ColumnStatistics {
-    /// The number of missing values: NaN, or the empty string.
+    /// The number of missing values: NaN, the empty string, and rows that had no value
+    /// ([`Batch::missing`](estimand_tensor::Batch::missing)).
     pub fn n_missing(&self) -> u64 {
         let of_numbers = self.numbers.as_ref().map_or(0, |numbers| numbers.n_missing);
         of_numbers + self.terms.as_ref().map_or(0, |terms| terms.n_missing)
@@ -97,9 +99,17 @@ impl Column {
         })
     }
 
-    /// Adds the values of some more rows.
-    pub(super) fn take(&mut self, feature: &Feature) -> Result<()> {
-        let values = values_of(feature);
+    /// Adds the values of some more rows. `missing` are the rows of numbers whose value is only a
+    /// default: they count as missing.
+    pub(super) fn take(&mut self, feature: &Feature, missing: Option<&Array>) -> Result<()> {
+        let present;
+        let values = match missing.filter(|_| self.dtype != DType::Str) {
+            Some(missing) => {
+                present = self.without_defaults(values_of(feature), missing.as_slice()?)?;
+                &present
+            }
+            None => values_of(feature),
+        };
         if values.dtype() != self.dtype {
             let message = format!("these rows are {}, but earlier rows are {}", values.dtype(), self.dtype);
             return Err(Error::dtype(Some(self.dtype), values.dtype(), message));
@@ -129,6 +139,21 @@ impl Column {
             },
         }
         Ok(())
+    }
+
+    /// The values of rows that had one.
+    fn without_defaults(&mut self, values: &Array, missing: &[bool]) -> Result<Array> {
+        let width = values.dims().iter().skip(1).product::<usize>() as u64;
+        if let Some(row) = missing.iter().position(|&missing| missing) {
+            self.numbers.n_missing += missing.iter().filter(|&&missing| missing).count() as u64 * width;
+            let default = values.rows(row..row + 1)?.to_f64_vec()?;
+            self.numbers.default = self.numbers.default.or(default.first().copied());
+        }
+        let present: Vec<u64> = (0..).zip(missing).filter_map(|(row, &missing)| (!missing).then_some(row)).collect();
+        match gather(&Batch::new().with_feature("", values.clone())?, &present)?.feature("")? {
+            Feature::Dense(present) => Ok(present.clone()),
+            Feature::Ragged(_) => Err(Error::internal("dense values became ragged")),
+        }
     }
 
     /// The number of waiting values.

@@ -3,14 +3,14 @@
 use super::moments::Moments;
 use super::quantiles::{Ranks, Sketch, key_of, value_of};
 
-/// The statistics of a column's numbers. NaN means missing; integers and booleans are never
-/// missing.
+/// The statistics of a column's numbers. A number is missing if it is NaN, or if its row had no
+/// value and the number is only a default, as in CSV files.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NumberStatistics {
     /// The number of values that are not missing.
     pub n_values: u64,
-    /// The number of NaN values.
+    /// The number of missing values.
     pub n_missing: u64,
     /// The number of infinite values; they count for everything but mean and deviation.
     pub n_infinite: u64,
@@ -28,6 +28,8 @@ pub struct NumberStatistics {
     ranks: Ranks,
     range: Option<(i64, i64)>,
     kind: NumberKind,
+    /// The default that missing values have, if they have one.
+    pub(crate) default: Option<f64>,
 }
 
 /// The meaning of the keys of numbers.
@@ -163,7 +165,9 @@ impl Block {
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     n_values: u64,
-    n_missing: u64,
+    pub(super) n_missing: u64,
+    /// The default of the first row that had no value.
+    pub(super) default: Option<f64>,
     n_infinite: u64,
     n_zeros: u64,
     range: Option<(i64, i64)>,
@@ -200,6 +204,7 @@ impl Numbers {
             ranks: self.sketch.finish(),
             range: self.range,
             kind,
+            default: self.default,
         }
     }
 }

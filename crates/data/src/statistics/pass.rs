@@ -75,7 +75,7 @@ impl StatisticsPass {
             check_names(&columns, &features, n_rows)?;
             for (column, (_, name, feature)) in columns.iter_mut().zip(&features) {
                 let place = || format!("in column `{name}`, from row {} on", n_rows + 1);
-                column.take(feature).map_err(|e| e.context(place()))?;
+                column.take(feature, item.batch.missing(name)).map_err(|e| e.context(place()))?;
             }
             n_rows += item.batch.n_rows() as u64;
             if columns.iter().any(|column| column.n_waiting() >= CHUNK) {

@@ -22,6 +22,7 @@ pub(crate) mod sample;
 pub(crate) mod shard;
 pub(crate) mod shuffle;
 pub(crate) mod skip;
+mod split;
 pub(crate) mod take;
 pub(crate) mod unbatch;
 pub(crate) mod window;

@@ -32,6 +32,15 @@ impl Stage for Repeat {
         std::slice::from_ref(&self.input)
     }
 
+    /// Elements that are counted after it are counted over epochs, not chosen in each of them.
+    fn reshuffles(&self) -> bool {
+        false
+    }
+
+    fn is_endless(&self) -> bool {
+        self.n.is_none() || (self.n != Some(0) && self.input.is_endless())
+    }
+
     fn spec(&self) -> Result<BatchSpec> {
         self.input.spec()
     }

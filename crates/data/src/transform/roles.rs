@@ -3,6 +3,7 @@
 use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
 
 use crate::agreement::missing;
+use crate::rows::keep_missing;
 use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
@@ -118,7 +119,7 @@ impl Rule {
         for (name, label) in batch.labels() {
             changed = changed.with_label(name, label.clone())?;
         }
-        changed.with_weights(weights.clone())
+        keep_missing(batch, changed.with_weights(weights.clone())?)
     }
 
     fn missing<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Error {

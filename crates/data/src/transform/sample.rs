@@ -77,6 +77,18 @@ impl Stage for Sample {
         spec("sample_from_datasets", &self.inputs)
     }
 
+    fn reshuffles(&self) -> bool {
+        true
+    }
+
+    fn is_endless(&self) -> bool {
+        let mut drawn = self.inputs.iter().zip(&self.weights).filter(|(_, weight)| **weight > 0.0);
+        match self.stop_on_empty_dataset {
+            true => drawn.all(|(input, _)| input.is_endless()),
+            false => drawn.any(|(input, _)| input.is_endless()),
+        }
+    }
+
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         check_specs("sample_from_datasets", &self.inputs)?;
         let n = self.inputs.len();

@@ -16,12 +16,15 @@ pub(crate) struct Shuffle {
     pub(crate) seed: u64,
     /// Whether each worker has its own order.
     pub(crate) by_worker: bool,
+    /// Whether each epoch of each run has its own order.
+    pub(crate) each_iteration: bool,
 }
 
 impl Stage for Shuffle {
     fn describe(&self) -> String {
         let Shuffle { buffer_size: n, seed, .. } = self;
         let by_worker = if self.by_worker { ", by worker" } else { "" };
+        let by_worker = format!("{by_worker}{}", if self.each_iteration { "" } else { ", the same in every epoch" });
         match (self.input.stage().indexed(), self.unit()) {
             (Some(_), _) => format!("shuffle(seed {seed}{by_worker}): a permutation of all rows"),
             (None, unit) => {
@@ -33,7 +36,8 @@ impl Stage for Shuffle {
 
     fn identity(&self, cx: &InputContext) -> String {
         let worker = if self.by_worker { format!(", worker {}", cx.worker) } else { String::new() };
-        format!("{}, in a run of seed {}{worker}", self.describe(), cx.seed)
+        let run = if self.each_iteration { format!(", in a run of seed {}", cx.seed) } else { String::new() };
+        format!("{}{run}{worker}", self.describe())
     }
 
     fn inputs(&self) -> &[Dataset] {
@@ -51,11 +55,21 @@ impl Stage for Shuffle {
         self.input.spec()
     }
 
+    fn reshuffles(&self) -> bool {
+        self.each_iteration || self.input.reshuffles()
+    }
+
+    fn with_reshuffling(&self, each_iteration: bool) -> Option<Dataset> {
+        let Shuffle { buffer_size, seed, by_worker, .. } = *self;
+        Some(Dataset::new(Shuffle { input: self.input.clone(), buffer_size, seed, by_worker, each_iteration }))
+    }
+
     fn differs_by_worker(&self) -> bool {
         self.by_worker
     }
 
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let (run, epoch) = if self.each_iteration { (cx.seed, cx.epoch) } else { (0, 0) };
         let seed = match self.by_worker {
             false => self.seed.to_string(),
             true => format!("{}/worker {}", self.seed, cx.worker),
@@ -67,8 +81,8 @@ impl Stage for Shuffle {
                 let message = format!("the position is after row {next}, but the shuffled arrays have {n_rows} rows");
                 return Err(Error::config(message).help("resume with the data that the position was taken from"));
             }
-            let key = Key::new(cx.seed, &format!("shuffle/{seed}"));
-            let order = random::Stream::new(key, cx.epoch).permutation(n_rows);
+            let key = Key::new(run, &format!("shuffle/{seed}"));
+            let order = random::Stream::new(key, epoch).permutation(n_rows);
             return Ok(Box::new(Permuted {
                 input: self.input.clone(),
                 order,
@@ -83,12 +97,42 @@ impl Stage for Shuffle {
             input: self.input.stage().open(cx, below)?,
             unit: self.unit(),
             size: self.buffer_size,
-            key: Key::new(cx.seed, &format!("shuffle/{seed}/{}", cx.epoch)),
+            key: Key::new(run, &format!("shuffle/{seed}/{epoch}")),
             block,
             began: below.clone(),
             given,
             elements: None,
         }))
+    }
+}
+
+/// The mistake of `reshuffle_each_iteration` without a shuffle. It is reported when the plan is
+/// checked.
+pub(crate) struct NoShuffle {
+    pub(crate) input: Dataset,
+}
+
+impl Stage for NoShuffle {
+    fn describe(&self) -> String {
+        "reshuffle_each_iteration".to_string()
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    fn check(&self) -> Result<()> {
+        let before = self.input.stage().describe();
+        Err(Error::config(format!("`reshuffle_each_iteration` was called after `{before}`, which does not shuffle"))
+            .help("call it right after `shuffle`"))
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        self.input.spec()
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        self.input.stage().open(cx, from)
     }
 }
 

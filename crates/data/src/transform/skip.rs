@@ -4,6 +4,7 @@ use estimand_tensor::{BatchSpec, Result};
 
 use crate::rows::discard;
 use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
+use crate::told::Told;
 use crate::{Dataset, Position};
 
 /// The stage of `skip`. The position holds 1 once the elements are skipped, and the input's
@@ -11,6 +12,7 @@ use crate::{Dataset, Position};
 pub(crate) struct Skip {
     pub(crate) input: Dataset,
     pub(crate) n: u64,
+    pub(crate) told: Told,
 }
 
 impl Stage for Skip {
@@ -28,6 +30,7 @@ impl Stage for Skip {
 
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         let ([skipped], [below]) = from.parts()?;
+        self.told.warn_if_reshuffled(&self.describe(), self.input.reshuffles());
         let to_skip = if skipped == 0 { self.n } else { 0 };
         Ok(Box::new(SkipStream { input: self.input.stage().open(cx, below)?, unit: self.unit(), to_skip }))
     }

@@ -3,7 +3,7 @@
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use crate::agreement::check_units;
-use crate::rows::{collect, slice};
+use crate::rows::{collect, keep_missing, slice};
 use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
@@ -59,6 +59,10 @@ impl Stage for Zip {
             }
         }
         Ok(all)
+    }
+
+    fn is_endless(&self) -> bool {
+        !self.inputs.is_empty() && self.inputs.iter().all(Dataset::is_endless)
     }
 
     fn indexed(&self) -> Option<&dyn Indexed> {
@@ -144,6 +148,7 @@ fn side_by_side(parts: Vec<Batch>) -> Result<Batch> {
             }
             all = all.with_weights(weights.clone()).map_err(unequal)?;
         }
+        all = keep_missing(&part, all)?;
     }
     Ok(all)
 }

@@ -181,8 +181,15 @@ pub fn random_plan(dice: &mut Dice) -> Dataset {
         2 => Dataset::from_npy_files(npy_files()).map(with_tags),
         _ => Dataset::from_tfrecord(Files::new(files()).buffer_size(1 + dice.below(200) as usize), spec()),
     };
+    if dice.below(4) == 0 {
+        let parts = data.split([0.6, 0.25, 0.15], dice.below(3));
+        data = parts[dice.below(3) as usize].clone();
+    }
     for _ in 0..dice.below(8) {
         data = match dice.below(15) {
+            0 if dice.below(2) == 0 => {
+                data.shuffle(1 + dice.below(9) as usize, dice.below(3)).reshuffle_each_iteration(false)
+            }
             0 | 1 => data.shuffle(1 + dice.below(9) as usize, dice.below(3)),
             2 => data.repeat(dice.below(4)),
             3 => data.take(dice.below(40)),

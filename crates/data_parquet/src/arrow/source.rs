@@ -91,6 +91,10 @@ impl Stage for Records {
         Ok(self.columns()?.spec())
     }
 
+    fn reshuffles(&self) -> bool {
+        matches!(&self.input, Input::Files(files) if files.is_shuffled())
+    }
+
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         let ([file, batch, row], []) = from.parts()?;
         let columns = self.columns()?;

@@ -65,6 +65,10 @@ impl Stage for Scan {
         Ok(self.columns()?.spec())
     }
 
+    fn reshuffles(&self) -> bool {
+        self.files.is_shuffled()
+    }
+
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         let ([file, group, row], []) = from.parts()?;
         let columns = self.columns()?;

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use estimand_tensor::{Error, ErrorKind, Result};
+use estimand_tensor::{Error, ErrorKind, Result, warn};
 use serde_json::{Map, Value};
 use tracing::info;
 
 use super::{CHIEF, Cluster, EVALUATOR, MASTER, Tasks, WORKER};
-use crate::console::warn;
 
 impl Cluster {
     /// Parses a `TF_CONFIG` text. Unknown keys are ignored, as in TensorFlow.

@@ -17,13 +17,10 @@ mod screen;
 mod sliced;
 mod table;
 
-use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use tracing::callsite::rebuild_interest_cache;
-use tracing::dispatcher::get_default;
 use tracing::level_filters::LevelFilter;
-use tracing::subscriber::NoSubscriber;
 
 pub use progress::Progress;
 pub(crate) use sliced::{slice_of, sliced};
@@ -78,23 +75,6 @@ pub fn verbosity(level: Level) {
 fn level() -> Level {
     let place = usize::from(LEVEL.load(Ordering::Relaxed));
     Level::ALL.get(place).copied().unwrap_or(Level::Off)
-}
-
-/// Logs a warning. It goes to stderr if the program has no `tracing` subscriber.
-macro_rules! warning {
-    ($($message:tt)*) => {{
-        tracing::warn!($($message)*);
-        $crate::console::warn_without_subscriber(format_args!($($message)*));
-    }};
-}
-pub(crate) use warning as warn;
-
-/// Writes a warning to stderr if this thread has no `tracing` subscriber. [`verbosity`] installs
-/// one, which then decides.
-pub(crate) fn warn_without_subscriber(message: fmt::Arguments<'_>) {
-    if get_default(|subscriber| subscriber.is::<NoSubscriber>()) {
-        screen::line(&format!("WARN: {message}"));
-    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use estimand_nn::config::{self, CustomObjects, Node, visit_objects};
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 use serde_json::Value as Json;
 
 use super::{VERSION, assets, path};
-use crate::console::warn;
 use crate::head::SharedHead;
 use crate::model_fn::{ModelFn, ModelFnContext};
 use crate::{Estimator, EstimatorBuilder, EstimatorSpec, HParams, RunConfig, premade};

@@ -17,7 +17,7 @@ impl Estimator {
     pub fn evaluate<'a>(&self, spec: impl Into<EvalSpec<'a>>) -> Result<Metrics> {
         let spec = spec.into();
         spec.check_alone()?;
-        let opened = self.open_for_evaluation(&*spec.input)?;
+        let opened = self.open_for_evaluation(&*spec.input, spec.steps)?;
         let mut evaluator = self.evaluator(&opened.spec, spec.hooks)?;
         info!("Starting evaluation");
         let checkpoint = self.restore(&mut evaluator.session, &spec.checkpoint)?;

@@ -8,19 +8,19 @@ use estimand_data::Position;
 use estimand_engine::Compiled;
 use estimand_graph::Value;
 use estimand_nn::metric::{Metric, Totals};
-use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
+use estimand_tensor::{Array, Error, ErrorKind, Mode, Result, warn};
 use indexmap::IndexMap;
 use tracing::info;
 
 use super::build::{BuiltModel, Opened};
 use super::{Estimator, Metrics};
-use crate::console::warn;
 use crate::feeding::{Binding, Feeder};
 use crate::hook::{BeginContext, Hook, HookContext, Hooks, Requests};
 use crate::input_fn::InputFn;
 use crate::manifest::Meant;
 use crate::model_fn::InputSpec;
 use crate::session::TrainSession;
+use crate::signal;
 use crate::summary::{Summaries, Summary};
 
 /// A metric and its running sums.
@@ -58,10 +58,17 @@ pub(crate) struct Evaluator<'a> {
 
 impl Estimator {
     /// Opens a whole input for an evaluation.
-    pub(crate) fn open_for_evaluation(&self, input: &dyn InputFn) -> Result<Opened> {
+    ///
+    /// `steps` is the number of batches that are read; without it, an endless input is refused.
+    pub(crate) fn open_for_evaluation(&self, input: &dyn InputFn, steps: Option<u64>) -> Result<Opened> {
         self.check_whole(input)?;
         let cx = self.input_context(Mode::Eval, self.config.tf_random_seed.unwrap_or(0), 0);
-        self.open_input(self.dataset(input, cx)?, &cx, &Position::default())
+        let data = self.dataset(input, cx)?;
+        if steps.is_none() && data.is_endless() {
+            return Err(Error::config("the input of the evaluation never ends, and the evaluation has no steps")
+                .help("set EvalSpec::steps, or leave out `repeat_forever`"));
+        }
+        self.open_input(data, &cx, &Position::default())
     }
 
     /// Checks that this process does not evaluate one shard of the input and report it as the
@@ -152,6 +159,10 @@ impl Evaluator<'_> {
         let (mut losses, mut is_told) = ((0.0, 0_u64), false);
         self.visit("after_create_session", &outputs, &mut requests, |hook, cx| hook.after_create_session(cx))?;
         while requests.stop.is_none() && steps.is_none_or(|n| losses.1 < n) {
+            if let Some(signal) = signal::requested() {
+                let message = format!("evaluation was interrupted by {signal}");
+                return Err(Error::new(ErrorKind::Interrupted, message).help("run the program again to continue"));
+            }
             self.visit("before_run", &outputs, &mut requests, |hook, cx| hook.before_run(cx))?;
             self.session.begin_input();
             let Some(fed) = input.next()? else { break };

@@ -1,9 +1,8 @@
 //! Initial values of a model whose folder has no checkpoint.
 
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, Error, Result, warn};
 
 use super::Estimator;
-use crate::console::warn;
 use crate::session::TrainSession;
 
 /// How to treat a model whose weights nobody has set: neither a checkpoint, nor a warm start, nor

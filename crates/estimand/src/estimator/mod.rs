@@ -38,10 +38,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use estimand_checkpoint::BundleReader;
-use estimand_tensor::{Array, Error, Mode, Result};
+use estimand_tensor::{Array, Error, Mode, Result, warn};
 use tracing::info;
 
-use crate::console::warn;
 use crate::description::Description;
 use crate::events::{EventFiles, LentEvents};
 use crate::model_fn::{ModelFn, ModelFnContext};

@@ -100,6 +100,10 @@ impl<'a> Predictions<'a> {
         let seed = self.estimator.config.tf_random_seed.unwrap_or(0);
         let cx = self.estimator.input_context(Mode::Predict, seed, 0);
         let data = self.estimator.dataset(&*self.spec.input, cx)?;
+        if data.is_endless() {
+            return Err(Error::config("the input of the prediction never ends")
+                .help("leave out `repeat_forever`, or predict the first n batches with `take(n)`"));
+        }
         let Opened { stream, first, spec, .. } = self.estimator.open_input(data, &cx, &Position::default())?;
         let users = std::mem::take(&mut self.spec.hooks);
         let (resident, hooks) = self.estimator.take_resident(&spec, self.spec.wanted(), users)?;

@@ -2,14 +2,13 @@
 
 use estimand_checkpoint::BundleReader;
 use estimand_data::{Dataset, Position};
-use estimand_tensor::{Error, ErrorKind, Mode, Result};
+use estimand_tensor::{Error, ErrorKind, Mode, Result, warn};
 use tracing::info;
 
 use super::Estimator;
 use super::build::Opened;
 use super::train_loop::Run;
 use super::train_spec::{Finished, TrainSpec};
-use crate::console::warn;
 use crate::hook::Stop;
 use crate::input_fn::InputFn;
 use crate::model_folder::FolderLock;
@@ -152,7 +151,10 @@ impl Estimator {
         let data = self.dataset(input, cx)?;
         let mut place = place;
         if let Err(error) = data.check_position(&place.position) {
-            warn!("The input is read from its beginning: {}", error.message());
+            // An input that was read to its end has no place to lose.
+            if !place.position.is_beginning() {
+                warn!("The input is read from its beginning: {}", error.message());
+            }
             place.position = Position::default();
         }
         let opened = self.open_input(data, &cx, &place.position)?;
@@ -161,6 +163,11 @@ impl Estimator {
             // run reads the next epoch.
             let next = InputPlace { epoch: place.epoch + 1, position: Position::default() };
             return self.open_training_input(input, seed, next, goes_on);
+        }
+        if opened.first.is_none() && place.position.is_beginning() {
+            return Err(Error::config("nothing to train on: the input has no batch").help(
+                "check the input's files, its filters and its shard; `drop_remainder` leaves out a last batch that is not full",
+            ));
         }
         Ok((opened, place))
     }

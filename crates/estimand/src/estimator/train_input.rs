@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use estimand_data::{Dataset, InputContext, Position};
 use estimand_engine::Compiled;
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 
 use super::build::Opened;
 use crate::RunConfig;
-use crate::console::warn;
 use crate::feeding::{Binding, Fed, Feeder};
 use crate::signal::Guard;
 

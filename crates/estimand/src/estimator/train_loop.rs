@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use estimand_data::Position;
 use estimand_graph::Value;
-use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
+use estimand_tensor::{Array, Error, ErrorKind, Mode, Result, warn};
 use tracing::info;
 
 use super::build::{BuiltModel, Opened};
@@ -14,7 +14,6 @@ use super::train_input::{Next, TrainInput};
 use super::train_spec::{Finished, TrainSpec};
 use super::{Estimator, default_hooks};
 use crate::console::Progress;
-use crate::console::warn;
 use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, LentEvents, RunStatus, SessionStatus};
 use crate::feeding::Fed;

@@ -4,10 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 
 use super::{Event, EventReader};
-use crate::console::warn;
 
 /// The prefix of the names of event files.
 const FILES: &str = "events.out.tfevents.";

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use estimand_tensor::cpu::text::fingerprint64;
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, Error, Result, warn};
 use estimand_wire::event::{Event, FILE_VERSION, SessionLog, SessionStatus, SourceMetadata, Summary, Value, What};
 use estimand_wire::plugin::RunStatus;
 use estimand_wire::record::RecordWriter;
@@ -19,7 +19,6 @@ use estimand_wire::{GraphDef, Message, MetaGraphDef, TensorProto};
 
 use super::host::host_name;
 use crate::HParams;
-use crate::console::warn;
 use crate::summary::{self, Converted, SummaryKind};
 
 /// The maximum number of files that are tried for one second and host.

@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Array, DType, Error, Result};
+use estimand_tensor::{Array, DType, Error, Result, warn};
 
 use super::watched::Watched;
 use super::{BeginContext, Hook, HookContext};
-use crate::console::warn;
 use crate::{Every, Timer};
 
 /// Writes rows of step, loss and chosen numbers to a CSV file, at the first step and then

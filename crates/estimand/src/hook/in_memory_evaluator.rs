@@ -4,7 +4,7 @@ use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};
 
 use super::{Hook, HookContext};
-use crate::train_and_evaluate::EvalSet;
+use crate::train_and_evaluate::{EvalSet, is_signal};
 use crate::{EarlyStopping, Estimator, EvalSpec, Every};
 
 /// Evaluates when training begins, every `n` steps counted from 0, and at its end. It needs no
@@ -72,7 +72,12 @@ impl<'a> InMemoryEvaluatorHook<'a> {
 
     fn evaluate(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let Some(set) = &mut self.set else { return Ok(()) };
-        if let Some(reason) = set.evaluate(self.estimator, cx.session(), false)? {
+        let stop = set.evaluate(self.estimator, cx.session(), false);
+        if is_signal(&stop) {
+            cx.requests.is_interrupted = true;
+            return Ok(());
+        }
+        if let Some(reason) = stop? {
             cx.request_stop(reason);
         }
         set.record(None)?;
@@ -95,7 +100,9 @@ impl Hook for InMemoryEvaluatorHook<'_> {
         match (self.state.take(), &mut self.set) {
             (Some(state), Some(set)) => {
                 set.begin(cx.global_step());
-                set.restore(&state)
+                set.restore(&state)?;
+                // The run before this one was interrupted during its evaluation.
+                if set.is_interrupted(cx.global_step()) { self.evaluate(cx) } else { Ok(()) }
             }
             _ => self.evaluate(cx),
         }

@@ -1,10 +1,9 @@
 //! Detects NaN losses.
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 use tracing::error;
 
 use super::{Hook, HookContext};
-use crate::console::warn;
 
 /// Ends training when the loss is NaN, with an error or with a warning. It ignores infinity.
 #[derive(Clone, Debug)]

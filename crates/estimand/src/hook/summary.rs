@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 use estimand_wire::event::Value;
 
 use super::{BeginContext, Fetch, Hook, HookContext};
-use crate::console::warn;
 use crate::events::EventWriter;
 use crate::summary::{Converted, Summaries, Summary};
 use crate::{Every, Timer};

@@ -4,13 +4,12 @@ use std::path::Path;
 
 use estimand_checkpoint::BundleReader;
 use estimand_graph::Body;
-use estimand_tensor::{Array, DType, Error, Mode, Result};
+use estimand_tensor::{Array, DType, Error, Mode, Result, warn};
 use tracing::info;
 
 use super::json::MAX_BYTES;
 use super::{Difference, Manifest};
 use crate::RunConfig;
-use crate::console::warn;
 use crate::own_entries::{OWN, is_own};
 
 /// The maximum number of differences in a message.

@@ -6,9 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use estimand_checkpoint::{self as checkpoint, BundleReader, CheckpointState};
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 
-use crate::console::warn;
 use crate::own_entries;
 use crate::saver::BASENAME;
 

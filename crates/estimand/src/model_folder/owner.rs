@@ -11,12 +11,11 @@ use std::sync::Once;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use estimand_tensor::{Error, ErrorKind, Result};
+use estimand_tensor::{Error, ErrorKind, Result, warn};
 use estimand_wire::temporary::{make_folders, remove_leftovers};
 use tracing::info;
 
 use super::is_in_place;
-use crate::console::warn;
 use crate::events::host_name;
 use crate::saver::finish_removals;
 

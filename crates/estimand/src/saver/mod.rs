@@ -16,10 +16,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use estimand_checkpoint::{self as checkpoint, BundleWriter, CheckpointState};
-use estimand_tensor::{Array, Error, ErrorKind, Result};
+use estimand_tensor::{Array, Error, ErrorKind, Result, warn};
 use tracing::info;
 
-use crate::console::warn;
 use crate::memory;
 use crate::model_folder::best::BestCheckpoint;
 use crate::own_entries::{MARK, is_own};

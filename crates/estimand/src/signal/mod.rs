@@ -98,6 +98,16 @@ impl Guard {
     }
 }
 
+/// Returns the signal received while a guard is alive, for code that has no guard of its own.
+pub(crate) fn requested() -> Option<Signal> {
+    let guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Without a guard, the flag may be that of an earlier one.
+    if guards.0 == 0 { None } else { Guard::requested(&NO_GUARD) }
+}
+
+/// Reads the flag. It is never dropped, so it counts as no guard.
+static NO_GUARD: Guard = Guard(());
+
 impl Drop for Guard {
     fn drop(&mut self) {
         let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);

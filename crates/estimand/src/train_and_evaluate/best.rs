@@ -1,11 +1,10 @@
 //! Tracks the best evaluation, and stores it in checkpoints.
 
-use estimand_tensor::Result;
+use estimand_tensor::{Result, warn};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use crate::Metrics;
-use crate::console::warn;
 use crate::criterion::Criterion;
 
 /// The best evaluation so far.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 use tracing::info;
 
@@ -53,6 +53,8 @@ pub(crate) struct EvalSet<'a> {
     history: Vec<Metrics>,
     /// The step that was evaluated last, also by earlier runs.
     evaluated: Option<u64>,
+    /// The step whose evaluation a signal interrupted. The next run evaluates it first.
+    interrupted: Option<u64>,
 }
 
 /// The results of an evaluation that exporters receive.
@@ -72,7 +74,7 @@ impl<'a> EvalSet<'a> {
     }
 
     fn open(estimator: &Estimator, spec: EvalSpec<'a>) -> Result<EvalSet<'a>> {
-        let opened = estimator.open_for_evaluation(&*spec.input)?;
+        let opened = estimator.open_for_evaluation(&*spec.input, spec.steps)?;
         if opened.first.is_none() {
             return Err(Error::config("nothing to evaluate: the input has no batch")
                 .help("check the input's files, its filters and its shard: together they leave no rows"));
@@ -108,6 +110,7 @@ impl<'a> EvalSet<'a> {
             pending: None,
             history: Vec::new(),
             evaluated: None,
+            interrupted: None,
         })
     }
 
@@ -191,6 +194,11 @@ impl<'a> EvalSet<'a> {
         self.evaluated == Some(step)
     }
 
+    /// Returns whether a signal interrupted the evaluation of this step.
+    pub(crate) fn is_interrupted(&self, step: u64) -> bool {
+        self.interrupted == Some(step)
+    }
+
     /// Returns the step that was evaluated last in this run.
     pub(crate) fn last_step(&self) -> Option<u64> {
         self.history.last().map(Metrics::global_step)
@@ -210,7 +218,9 @@ impl<'a> EvalSet<'a> {
         is_last_step: bool,
     ) -> Result<Option<String>> {
         let step = training.global_step();
-        self.run(estimator, Some(training), step, is_last_step).map_err(|e| e.context(self.place()))
+        let result = self.run(estimator, Some(training), step, is_last_step).map_err(|e| e.context(self.place()));
+        self.interrupted = is_signal(&result).then_some(step);
+        result
     }
 
     /// Writes the last results to the event file.
@@ -248,7 +258,7 @@ impl<'a> EvalSet<'a> {
             Schedule::Checkpoints { last, .. } => *last = Some(Instant::now()),
         }
         info!("Starting evaluation {}", self.name.as_deref().unwrap_or_default());
-        let opened = estimator.open_for_evaluation(&*self.input)?;
+        let opened = estimator.open_for_evaluation(&*self.input, self.steps)?;
         let metrics = match training {
             Some(training) => self.evaluator.run_on(training, opened, self.steps)?,
             None => self.evaluator.run(opened, self.steps)?,
@@ -275,7 +285,7 @@ impl<'a> EvalSet<'a> {
     /// run; the event file gets them if it has none for this step.
     pub(crate) fn evaluate_again(&mut self, estimator: &Estimator, training: &mut TrainSession) -> Result<()> {
         let again = estimator
-            .open_for_evaluation(&*self.input)
+            .open_for_evaluation(&*self.input, self.steps)
             .and_then(|opened| self.evaluator.run_on(training, opened, self.steps));
         let metrics = again.map_err(|e| e.context(self.place()))?;
         if let Some(pending) = &mut self.pending {
@@ -334,6 +344,7 @@ impl<'a> EvalSet<'a> {
         let pending = self.pending.as_ref().map(|p| json!({"is_best": p.is_best, "is_final": p.is_final}));
         let state = json!({
             "best": self.best.state(), "early_stopping": stopping, "evaluated": self.evaluated, "pending": pending,
+            "interrupted": self.interrupted,
         });
         (self.name.clone().unwrap_or_default(), state)
     }
@@ -351,6 +362,7 @@ impl<'a> EvalSet<'a> {
         }
         self.early_stopping = early_stopping;
         self.evaluated = state.get("evaluated").and_then(Value::as_u64);
+        self.interrupted = state.get("interrupted").and_then(Value::as_u64);
         let flag = |pending: &Value, name: &str| pending.get(name).and_then(Value::as_bool);
         let pending = state.get("pending").filter(|_| !self.exporters.is_empty());
         self.pending = pending.and_then(|pending| {
@@ -370,6 +382,11 @@ impl<'a> EvalSet<'a> {
             best: self.best.metrics,
         }
     }
+}
+
+/// Returns whether a signal ended an evaluation. Training then saves its progress and ends too.
+pub(crate) fn is_signal<T>(result: &Result<T>) -> bool {
+    result.as_ref().is_err_and(|error| matches!(error.kind(), ErrorKind::Interrupted))
 }
 
 fn place(name: Option<&str>) -> String {

@@ -5,12 +5,11 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 use serde_json::{Map, Value};
 
-use super::eval_set::EvalSet;
+use super::eval_set::{EvalSet, is_signal};
 use super::{Evaluated, Trained};
-use crate::console::warn;
 use crate::hook::{CheckpointListener, Hook, HookContext};
 use crate::session::TrainSession;
 use crate::unfinished::Unfinished;
@@ -87,7 +86,12 @@ impl Evaluations<'_> {
         let is_last_step = cx.requests.last_step.is_some_and(|last| step >= last);
         let (mut waits, mut recorded) = (false, Ok(()));
         for set in self.sets.iter_mut().filter(|set| is_due(set)) {
-            if let Some(reason) = set.evaluate(self.estimator, cx.session(), is_last_step)? {
+            let stop = set.evaluate(self.estimator, cx.session(), is_last_step);
+            if is_signal(&stop) {
+                cx.requests.is_interrupted = true;
+                continue;
+            }
+            if let Some(reason) = stop? {
                 cx.request_stop(reason);
             }
             waits |= set.has_pending() || (self.saves && set.is_best());
@@ -115,6 +119,12 @@ impl Evaluations<'_> {
             if set.has_pending() || is_lost {
                 set.evaluate_again(self.estimator, cx.session())?;
             }
+        }
+        // The run before this one was interrupted during these evaluations, and saved its progress.
+        if self.sets.iter().any(|set| set.is_interrupted(step))
+            && self.evaluate(cx, true, |set| set.is_interrupted(step))?
+        {
+            self.export()?;
         }
         Ok(())
     }

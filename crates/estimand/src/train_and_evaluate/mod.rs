@@ -12,7 +12,7 @@ mod hook;
 mod watch;
 
 pub(crate) use best::stored as stored_best;
-pub(crate) use eval_set::EvalSet;
+pub(crate) use eval_set::{EvalSet, is_signal};
 pub use exporter::{Export, Exporter};
 pub(crate) use hook::EVALUATIONS;
 pub(crate) use watch::STATE as EVALUATOR_STATE;

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use estimand_tensor::{Error, ErrorKind, Result};
+use estimand_tensor::{Error, ErrorKind, Result, warn};
 use serde_json::{Map, Value};
 use tracing::info;
 
 use super::Trained;
 use super::eval_set::EvalSet;
-use crate::console::warn;
 use crate::estimator::Finished;
 use crate::signal::Guard;
 use crate::{Estimator, EvalSpec, TrainSpec};

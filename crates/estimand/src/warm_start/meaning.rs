@@ -8,12 +8,11 @@
 use std::path::Path;
 
 use estimand_graph::meaning::{Listed, Listing, Meaning};
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 use tracing::info;
 
 use super::VocabInfo;
 use super::choice::Chosen;
-use crate::console::warn;
 use crate::manifest::{Difference, Entry, Manifest, listed};
 
 /// The manifest aspects that assign rows to ids.

@@ -56,6 +56,13 @@ pub(crate) fn shown(text: &[u8]) -> String {
     format!("{}{more}", text[..text.len().min(MOST)].escape_ascii())
 }
 
+/// Whether a text means a missing value: the empty text, or one of the given texts, with or without
+/// white space around it.
+#[inline]
+pub(crate) fn is_missing(text: &[u8], missing: &[Vec<u8>]) -> bool {
+    text.is_empty() || (!missing.is_empty() && missing.iter().any(|missing| missing == text.trim_ascii()))
+}
+
 impl Column {
     pub(crate) fn new(
         name: &str,
@@ -87,29 +94,51 @@ impl Column {
         Ok(Column { name: name.to_string(), index, spec, dtype, default, n_axes, origin, missing })
     }
 
-    /// Parses the fields of all rows.
-    pub(crate) fn parse<'a>(&self, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Array, BadField> {
+    /// Whether its type was inferred. A missing value then becomes 0 or the empty string, without
+    /// the user's choice.
+    pub(crate) fn is_inferred(&self) -> bool {
+        matches!(self.origin, Origin::Found(_))
+    }
+
+    /// Whether a text is a value of this column, which holds numbers.
+    pub(crate) fn is_number(&self, text: &[u8]) -> bool {
+        !self.is_missing(text) && !text.trim_ascii().is_empty() && self.parse(std::iter::once(text)).is_ok()
+    }
+
+    /// Parses the fields of all rows. Also returns which rows of a number had no value, if any.
+    pub(crate) fn parse<'a>(
+        &self,
+        fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+    ) -> Result<(Array, Option<Array>), BadField> {
         match self.dtype {
             DType::I32 => self.numbers::<i32>(fields),
             DType::I64 => self.numbers::<i64>(fields),
             DType::F32 => self.numbers::<f32>(fields),
             DType::F64 => self.numbers::<f64>(fields),
-            _ => self.strings(fields),
+            _ => Ok((self.strings(fields)?, None)),
         }
     }
 
     fn numbers<'a, T: Element + ParseNumber>(
         &self,
         fields: impl ExactSizeIterator<Item = &'a [u8]>,
-    ) -> Result<Array, BadField> {
+    ) -> Result<(Array, Option<Array>), BadField> {
         let default = self.default.as_ref().and_then(|default| default.as_slice::<T>().ok()?.first().copied());
-        let mut values = Vec::with_capacity(fields.len());
+        let n = fields.len();
+        let (mut values, mut missing) = (Vec::with_capacity(n), Vec::new());
         for text in fields {
-            let value = if self.is_missing(text) { default } else { T::parse(text) };
+            let is_missing = self.is_missing(text);
+            let value = if is_missing { default } else { T::parse(text) };
             let Some(value) = value else { return Err(self.bad(text)) };
+            // TF: white space alone is read as 0. It still is a missing value.
+            if is_missing || text.trim_ascii().is_empty() {
+                missing.resize(n, false);
+                missing[values.len()] = true;
+            }
             values.push(value);
         }
-        Array::from_vec(self.dims(values.len()), values).map_err(|e| self.internal(&e))
+        let missing = if missing.is_empty() { None } else { Some(Array::from(missing)) };
+        Ok((Array::from_vec(self.dims(n), values).map_err(|e| self.internal(&e))?, missing))
     }
 
     fn strings<'a>(&self, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Array, BadField> {
@@ -131,7 +160,7 @@ impl Column {
 
     #[inline]
     fn is_missing(&self, text: &[u8]) -> bool {
-        text.is_empty() || self.missing.iter().any(|missing| missing == text)
+        is_missing(text, &self.missing)
     }
 
     fn dims(&self, n_rows: usize) -> Vec<usize> {

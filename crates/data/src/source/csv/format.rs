@@ -185,8 +185,11 @@ impl CsvFormat {
     fn batch(&self, rows: &Rows<'_>) -> Option<Batch> {
         let mut batch = Batch::new();
         for column in &self.columns {
-            let array = column.parse(rows.column(column.index)).ok()?;
+            let (array, missing) = column.parse(rows.column(column.index)).ok()?;
             batch = batch.with_feature(&column.name, array).ok()?;
+            if let Some(missing) = missing {
+                batch = batch.with_missing(&column.name, missing).ok()?;
+            }
         }
         Some(batch)
     }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use estimand_tensor::cpu::text::ParseNumber;
 use estimand_tensor::{Array, DType, Error, ErrorKind, FeatureSpec, Result};
 
+use super::column::is_missing;
+
 /// The type of a column's fields, from narrow to wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FieldType {
@@ -97,7 +99,7 @@ impl InferredColumn {
         row: usize,
         is_first: bool,
     ) -> Result<()> {
-        if text.is_empty() || missing.iter().any(|missing| missing == text) {
+        if is_missing(text, missing) {
             self.n_missing += 1;
             return Ok(());
         }

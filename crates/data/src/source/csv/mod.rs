@@ -2,9 +2,11 @@
 //!
 //! `dialect.rs` finds records (`records.rs`) and their fields. `sample.rs` reads the first records,
 //! `infer.rs` infers the types of columns, and `column.rs` parses their values. `format.rs`
-//! combines these into rows for the chunks of [`Files`].
+//! combines these into rows for the chunks of [`Files`]. `counted.rs` counts the values that were
+//! missing.
 
 mod column;
+mod counted;
 mod dialect;
 mod format;
 mod infer;
@@ -23,8 +25,10 @@ use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Limits, Result};
 use crate::files::stream::FileStream;
 use crate::files::{Compression, Files, OnError};
 use crate::stage::{InputContext, Stage, Stream};
+use crate::told::Told;
 use crate::{Dataset, Position};
-use column::{Column, Origin};
+use column::{Column, Origin, is_missing, shown};
+use counted::CountedStream;
 use dialect::Dialect;
 use format::{CsvFormat, Header};
 use sample::Sample;
@@ -36,7 +40,10 @@ const LISTED: usize = 100;
 ///
 /// The type of an undeclared column is inferred from the first rows of every file: the narrowest of
 /// i32, i64, f32, f64 and str that fits. A missing value becomes 0 or the empty string.
-/// [`inferred`](Csv::inferred) reports the types and the reasons.
+/// [`inferred`](Csv::inferred) reports the types and the reasons. After the first pass over the
+/// rows, a warning says how many numbers became 0, unless the column was declared.
+/// [`Batch::missing`](estimand_tensor::Batch::missing) says which, and
+/// [`statistics`](Dataset::statistics) count them as missing.
 ///
 /// ```
 /// use estimand_data::Csv;
@@ -97,7 +104,8 @@ impl Csv {
     }
 
     /// The names of all columns of the files. By default, the header has them. If names are given,
-    /// a header is skipped.
+    /// the header is skipped; for files without one, call [`header(false)`](Csv::header) too. A
+    /// warning says if the skipped line looks like data.
     pub fn column_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Csv {
         self.names = Some(names.into_iter().map(Into::into).collect());
         self
@@ -123,9 +131,10 @@ impl Csv {
         self
     }
 
-    /// Texts that mean a missing value, besides the empty text. By default, there are none.
+    /// Texts that mean a missing value, besides the empty text. By default, there are none. White
+    /// space around a text does not count, so `?` also stands for ` ?`.
     pub fn na_values<T: AsRef<[u8]>>(mut self, texts: impl IntoIterator<Item = T>) -> Csv {
-        self.missing = texts.into_iter().map(|text| text.as_ref().to_vec()).collect();
+        self.missing = texts.into_iter().map(|text| text.as_ref().trim_ascii().to_vec()).collect();
         self
     }
 
@@ -182,7 +191,7 @@ impl Csv {
     /// Builds the dataset, with one value per column. Reads nothing yet.
     pub fn dataset(self) -> Dataset {
         let label = self.label.clone();
-        let rows = Dataset::new(CsvSource { csv: self, format: OnceLock::new() });
+        let rows = Dataset::new(CsvSource { csv: self, format: OnceLock::new(), told: Told::default() });
         match label {
             Some(label) => rows.label(&label),
             None => rows,
@@ -301,8 +310,46 @@ impl Csv {
             };
             columns.push(Column::new(name, index, spec, origin, self.missing.clone())?);
         }
+        if header == Header::Ignored {
+            self.warn_of_lost_row(&names, &columns);
+        }
         let limits = *self.files.reading_limits();
         Ok(CsvFormat { dialect: self.dialect, header, names, columns, utf8: self.utf8, limits })
+    }
+}
+
+impl Csv {
+    /// Warns if the line that is skipped as a header looks like data.
+    fn warn_of_lost_row(&self, names: &[String], columns: &[Column]) {
+        // A file that cannot be read is reported when its rows are.
+        let Ok(paths) = self.files.resolve() else { return };
+        let n = self.n_sampled.saturating_add(1);
+        let Ok(sample) = Sample::read(&self.files, &paths[0], self.dialect, 2, n) else { return };
+        let Some(first) = sample.rows().next().filter(|first| first.len() == names.len()) else { return };
+        let looks_like = |column: &Column| {
+            let text = first.field(column.index);
+            match column.dtype {
+                DType::Str => {
+                    let mut others = sample.rows().skip(1).filter(|row| row.len() == names.len());
+                    !text.is_empty() && others.any(|row| row.field(column.index) == text)
+                }
+                _ => column.is_number(text),
+            }
+        };
+        let is_name = |column: &Column| first.field(column.index).trim_ascii() == column.name.as_bytes();
+        let is_text_over_numbers = |column: &Column| {
+            let text = first.field(column.index);
+            column.dtype != DType::Str && !column.is_number(text) && !is_missing(text, &self.missing)
+        };
+        if columns.iter().any(looks_like) && !columns.iter().any(|c| is_name(c) || is_text_over_numbers(c)) {
+            let fields: Vec<String> = (0..first.len().min(LISTED)).map(|i| shown(first.field(i))).collect();
+            estimand_tensor::warn!(
+                "the first line of {} is skipped as a header, but it looks like data: {}. If the files have no header, call \
+                 header(false) too: column_names alone only replaces the names of a header",
+                paths[0].display(),
+                fields.join(&char::from(self.dialect.delimiter).to_string())
+            );
+        }
     }
 }
 
@@ -322,6 +369,8 @@ impl From<Csv> for Dataset {
 struct CsvSource {
     csv: Csv,
     format: OnceLock<Result<Arc<CsvFormat>>>,
+    /// Whether the warning about missing numbers was given.
+    told: Told,
 }
 
 impl CsvSource {
@@ -357,7 +406,13 @@ impl Stage for CsvSource {
         Ok(self.format()?.columns.iter().map(|column| (column.name.clone(), column.spec.clone())).collect())
     }
 
+    fn reshuffles(&self) -> bool {
+        self.csv.files.is_shuffled()
+    }
+
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
-        Ok(Box::new(FileStream::open(&self.csv.files, self.format()?, cx, from)?))
+        let format = self.format()?;
+        let rows = FileStream::open(&self.csv.files, format.clone(), cx, from)?;
+        Ok(Box::new(CountedStream::new(rows, &format, self.csv.files.to_string(), self.told.clone())))
     }
 }

@@ -1,7 +1,9 @@
 //! Encodes batches as bytes, and decodes them. Cache files store rows in this form.
 //!
-//! A batch is three lists: features, labels, and weights (none or one). A list is its length and
-//! then, for each entry, a name and a feature. A feature is 0 and an array, or 1, the number of
+//! A batch is four lists: features, labels, weights (none or one), and missing rows, which are left
+//! out if there are none. A list is its length and then, for each entry, a name and a feature. The
+//! weights have no name. Missing rows are an array.
+//! A feature is 0 and an array, or 1, the number of
 //! rows, their lengths, and an array. An array is its type, the number of axes, their sizes, and
 //! its numbers as they lie in memory. An array of strings has all lengths and then all bytes
 //! instead of numbers. Counts and lengths are varints.
@@ -33,6 +35,15 @@ pub(super) fn encode(batch: &Batch) -> Result<Vec<u8>> {
     }
     out.push(u8::from(batch.weights().is_some()));
     batch.weights().map_or(Ok(()), |weights| put_array(weights, &mut out))?;
+    let n_missing = batch.all_missing().count();
+    if n_missing > 0 {
+        varint::put(n_missing as u64, &mut out);
+    }
+    for (name, missing) in batch.all_missing() {
+        varint::put(name.len() as u64, &mut out);
+        out.extend(name.as_bytes());
+        put_array(missing, &mut out)?;
+    }
     Ok(out)
 }
 
@@ -65,6 +76,12 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<Batch> {
     }
     if take(bytes, 1)? != [0] {
         batch = batch.with_weights(take_array(bytes)?).ok()?;
+    }
+    let n_missing = if bytes.is_empty() { 0 } else { varint::take(bytes).filter(|&n| n > 0)? };
+    for _ in 0..n_missing {
+        let n = length(bytes)?;
+        let name = std::str::from_utf8(take(bytes, n)?).ok()?;
+        batch = batch.with_missing(name, take_array(bytes)?).ok()?;
     }
     bytes.is_empty().then_some(batch)
 }
@@ -148,6 +165,13 @@ mod tests {
     fn batches_come_back() {
         for batch in [batch(), Batch::new()] {
             assert_eq!(decode(&encode(&batch).unwrap()), Some(batch));
+        }
+        let missing = batch().with_missing("y", Array::from([false, true])).unwrap();
+        let bytes = encode(&missing).unwrap();
+        assert_eq!(decode(&bytes).unwrap().missing("y"), Some(&Array::from([false, true])));
+        let without = encode(&batch()).unwrap().len();
+        for n in without + 1..bytes.len() {
+            assert_eq!(decode(&bytes[..n]), None, "cut to {n}");
         }
     }
 

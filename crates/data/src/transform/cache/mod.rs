@@ -87,6 +87,18 @@ impl Stage for Cache {
         self.input.spec()
     }
 
+    /// All passes have the order of the first.
+    fn reshuffles(&self) -> bool {
+        false
+    }
+
+    fn has_incomplete_cache(&self) -> bool {
+        match &self.store {
+            Store::Memory(kept) => lock(kept).is_empty(),
+            Store::File(path) => !path.exists(),
+        }
+    }
+
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         let ([given], []) = from.parts()?;
         let first = InputContext { epoch: 0, ..*cx };

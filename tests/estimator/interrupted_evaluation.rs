@@ -1,0 +1,65 @@
+//! A signal during an evaluation ends it at once, and the next run evaluates that step first.
+//!
+//! Signals affect the whole process, so the training runs in a child: this test binary again,
+//! running the ignored test below.
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use estimand::prelude::*;
+
+use crate::models::{Folder, line, linear};
+
+const FOLDER: &str = "ESTIMAND_INTERRUPTED_EVALUATION";
+
+/// Evaluates at steps 2, 4 and 6. An evaluation reads 200 batches.
+fn train(folder: &Path, pause: Duration) -> Result<estimand::Trained> {
+    let rows = line(10).repeat_forever().batch(5).map(move |batch| {
+        if !pause.is_zero() {
+            std::io::stdout().write_all(b"\nevaluating\n").unwrap();
+            std::thread::sleep(pause);
+        }
+        Ok(batch)
+    });
+    let config = RunConfig::new().tf_random_seed(7).save_checkpoints(Every::Steps(100));
+    let estimator = Estimator::new(linear).config(config).model_dir(folder).build()?;
+    let train = TrainSpec::new(line(10).repeat_forever().batch(4)).max_steps(6);
+    estimator.train_and_evaluate(train, EvalSpec::new(rows).steps(200).every(Every::Steps(2)))
+}
+
+#[test]
+#[ignore = "the child of the test below"]
+fn child() {
+    let error = train(Path::new(&std::env::var(FOLDER).unwrap()), Duration::from_millis(100)).unwrap_err();
+    std::io::stdout().write_all(format!("\n{error}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn an_evaluation_ends_with_a_signal_and_is_made_up_for() -> Result<()> {
+    let folder = Folder::new();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "interrupted_evaluation::child", "--ignored", "--nocapture"])
+        .env(FOLDER, folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    // The first batches are read when the evaluation is set up and its threads start.
+    assert!(lines.by_ref().filter(|line| line == "evaluating").nth(20).is_some(), "it never evaluated");
+    let asked = Instant::now();
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let rest: Vec<String> = lines.collect();
+    assert!(child.wait().unwrap().success());
+    assert!(asked.elapsed() < Duration::from_secs(10), "200 batches of 0.1 s were evaluated");
+    let said = rest.iter().any(|line| line.contains("training was interrupted by SIGTERM at step 2"));
+    assert!(said, "{rest:?}");
+
+    let (whole, resumed) = (Folder::new(), train(folder.path(), Duration::ZERO)?);
+    let expected = train(whole.path(), Duration::ZERO)?;
+    assert_eq!(resumed.evaluations, expected.evaluations, "steps 2, 4 and 6");
+    Ok(())
+}
