@@ -40,7 +40,6 @@ impl Dataset {
     /// let train = train.shuffle(100, 7).repeat(3).batch(10);
     /// # assert_eq!(train.iter().count(), 21);
     /// ```
-    #[must_use]
     pub fn split<const N: usize>(&self, shares: [f64; N], seed: u64) -> [Dataset; N] {
         let rule = Arc::new(Rule::new(&shares, seed));
         std::array::from_fn(|part| self.part(&rule, part))
