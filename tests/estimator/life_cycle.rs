@@ -192,15 +192,15 @@ fn hooks_are_called_in_their_phases() -> Result<()> {
     Ok(())
 }
 
-/// Case 97.
+/// Case 97, as decided: an error, where TensorFlow saves a model that was not trained.
 #[test]
-fn an_empty_input_trains_nothing_and_saves() -> Result<()> {
-    let folder = Folder::new();
-    let model = estimator(&folder, every(100));
-    let finished = model.train(line(10).take(0).batch(4))?;
-    assert_eq!((finished.n_steps, finished.reason.as_str()), (0, "the input ended"));
-    assert_eq!(folder.steps(), [0]);
-    Ok(())
+fn an_empty_input_is_refused_and_saves_nothing() {
+    for empty in [line(10).take(0).batch(4), line(9).batch(100).drop_remainder()] {
+        let folder = Folder::new();
+        let error = estimator(&folder, every(100)).train(empty).unwrap_err().to_string();
+        assert!(error.contains("nothing to train on: the input has no batch"), "{error}");
+        assert!(folder.steps().is_empty());
+    }
 }
 
 /// Case 122, as decided: the program's learning rate wins.
