@@ -10,6 +10,7 @@ mod config_text;
 mod golden;
 mod laws;
 mod low_level;
+mod mistakes;
 mod ops;
 mod own_gradients;
 mod parity;

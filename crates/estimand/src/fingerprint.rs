@@ -8,6 +8,7 @@ use estimand_checkpoint::BundleReader;
 use estimand_engine::saved_variables;
 use estimand_graph::{Body, VarId};
 use estimand_tensor::{Error, Result};
+use estimand_update::ALL_RULES;
 
 use crate::own_entries::is_own;
 use crate::stored::{self, Entry, Stored};
@@ -47,7 +48,9 @@ pub(crate) fn compare<'a>(reader: &BundleReader, body: &'a Body, prefix: &Path) 
     let settings = settings.iter().map(|setting| stored.scopes.name(setting).into_owned());
     let read: HashSet<String> =
         entries.iter().filter_map(|(_, entry)| entry.name()).map(str::to_string).chain(settings).collect();
-    let known = |name: &&str| is_own(name) || read.contains(*name);
+    // A model that is not trained has no optimizers, and what theirs left is no difference.
+    let is_left = |name: &str| body.optimizers().is_empty() && is_of_optimizer(name);
+    let known = |name: &&str| is_own(name) || read.contains(*name) || is_left(name);
     for name in reader.names().filter(|name| !known(name)) {
         differences.push(format!("`{name}` is in the checkpoint and not in the model"));
     }
@@ -60,4 +63,12 @@ pub(crate) fn compare<'a>(reader: &BundleReader, body: &'a Body, prefix: &Path) 
         "resume: run the program that wrote it; restart: choose another model_dir or empty this one; \
          warm-start: a new model_dir with warm_start_from this checkpoint",
     ))
+}
+
+/// Returns whether the name of an entry is that of an optimizer's variable: it is in the scope of
+/// an optimizer, or of a head's training.
+fn is_of_optimizer(name: &str) -> bool {
+    let scope = name.split('/').next().unwrap_or_default();
+    let is_training = scope.strip_prefix("training").is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+    is_training || ALL_RULES.iter().any(|make| make().name() == scope)
 }

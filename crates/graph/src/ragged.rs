@@ -166,7 +166,7 @@ impl RaggedTensor {
     /// Checks that all values are from `low` to `high`: see [`Tensor::ensure_between`].
     #[track_caller]
     pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> RaggedTensor {
-        let op = HostOp::new(Between::new(low, high, what));
+        let op = HostOp::new(Between::new(low, high, what, None));
         self.with_values(self.values.then(op, &[&self.row_splits], Location::caller()))
     }
 

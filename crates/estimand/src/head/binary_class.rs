@@ -6,7 +6,7 @@ use estimand_nn::metric::{self, Metric};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
-use super::classes::{Classes, between, class_setters, class_weights_setter};
+use super::classes::{Classes, class_setters, class_weights_setter};
 use super::json::written;
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
@@ -55,6 +55,10 @@ head_setters!(BinaryClassHead, settings);
 loss_fn_setter!(BinaryClassHead, "`[batch, 1]`");
 class_setters!(BinaryClassHead, "0 and 1");
 class_weights_setter!(BinaryClassHead);
+
+/// What to do about a label of a third class.
+const MORE_CLASSES: &str = "there are two classes by default: set their number with .n_classes(..), or with \
+                            MultiClassHead; labels that are not 0 and 1 need a .label_vocabulary([..])";
 
 const LOSS: LossKind =
     LossKind { width: 1, weights_by_logit: false, default: |cx| cx.logits.sigmoid_cross_entropy(cx.labels) };
@@ -142,7 +146,8 @@ impl BinaryClassHead {
         let labels = batch.dense_labels_by(logits, 1, |labels| {
             Ok(match self.classes.looked_up(labels)? {
                 Some(ids) => ids,
-                None => between(labels, 0.0, 1.0),
+                None if labels.dtype() == DType::Bool => labels.cast(DType::F32),
+                None => labels.ensure_between_or_help(0.0, 1.0, "label", MORE_CLASSES),
             })
         })?;
         Ok(labels.cast(DType::F32))

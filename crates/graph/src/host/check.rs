@@ -22,11 +22,13 @@ pub struct Between {
     low: u64,
     high: u64,
     what: String,
+    help: Option<String>,
 }
 
 impl Between {
-    pub(crate) fn new(low: f64, high: f64, what: &str) -> Between {
-        Between { low: low.to_bits(), high: high.to_bits(), what: what.to_string() }
+    pub(crate) fn new(low: f64, high: f64, what: &str, help: Option<&str>) -> Between {
+        let (low, high) = (low.to_bits(), high.to_bits());
+        Between { low, high, what: what.to_string(), help: help.map(str::to_string) }
     }
 }
 
@@ -53,7 +55,11 @@ impl HostRules for Between {
         let Some(i) = found else { return Ok(vec![x[0].clone()]) };
         let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i, x.get(1))?);
         let expected = if high.is_infinite() { format!("{low} or more") } else { format!("{low} to {high}") };
-        Err(Error::data(format!("the {} {place} is {value}; expected {expected}", self.what)))
+        let error = Error::data(format!("the {} {place} is {value}; expected {expected}", self.what));
+        Err(match &self.help {
+            Some(help) => error.help(help),
+            None => error,
+        })
     }
 
     fn meaning(&self) -> Vec<Said> {

@@ -151,7 +151,13 @@ impl Tensor {
     /// variables are not checked before a step.
     #[track_caller]
     pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> Tensor {
-        self.then(HostOp::new(Between::new(low, high, what)), &[], Location::caller())
+        self.then(HostOp::new(Between::new(low, high, what, None)), &[], Location::caller())
+    }
+
+    /// Like [`ensure_between`](Self::ensure_between). The error also says what to do.
+    #[track_caller]
+    pub fn ensure_between_or_help(&self, low: f64, high: f64, what: &str, help: &str) -> Tensor {
+        self.then(HostOp::new(Between::new(low, high, what, Some(help))), &[], Location::caller())
     }
 
     /// Returns this list of i64 and checks at run time that the other list is equal. Use it for

@@ -237,7 +237,11 @@ pub unsafe fn sparse_cross_entropy(
             // range of [0, 2)".
             return Err(Error::index(format!(
                 "label {label} in row {row} is not a class; expected 0 or more and less than {classes}"
-            )));
+            ))
+            .help(
+                "there is a logit for each class: set the number of classes with .n_classes(..), or give labels that are \
+                 not class numbers a .label_vocabulary([..])",
+            ));
         }
     }
     with_float!(dtype, T => {
