@@ -384,6 +384,7 @@ fn indices() -> Vec<Call> {
         Tensor::segment_max = |i| (&i.x, &i.ids, 3),
         Tensor::segment_min = |i| (&i.x, &i.ids, 3),
         Tensor::ensure_between = |i| (&i.x, 0.0, 1.0, "x"),
+        Tensor::ensure_between_or_help = |i| (&i.x, 0.0, 1.0, "x", "help"),
         Tensor::agree = |i| (&i.ids, &i.ids, "lengths"),
     ]
 }

@@ -125,11 +125,12 @@ pub mod prelude {
         categorical_column_with_vocabulary_list, crossed_column, embedding_column, indicator_column, input_layer,
         numeric_column,
     };
+    pub use estimand_nn::columns;
     pub use estimand_nn::{
         Activation, BatchNorm, Conv2d, Dense, Dropout, Embedding, Flatten, Layer, LayerInputs, Loss, Lstm, MaxPool2d,
         MeanSquaredError, RecurrentLayer, SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
     };
-    pub use estimand_tensor::{Array, DType, Dim, Error, Mode, Result};
+    pub use estimand_tensor::{Array, DType, Dim, Error, FeatureSpec, Mode, Result};
     pub use estimand_update::{Adagrad, Adam, Ftrl, RmsProp, Schedule, Sgd};
 }
 

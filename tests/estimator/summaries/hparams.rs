@@ -9,6 +9,7 @@ use estimand_wire::Message;
 use estimand_wire::plugin::{HParamsData, HParamsPluginData, RunStatus, ScalarKind};
 
 use super::values;
+use crate::hooks::log_lines::logged;
 use crate::models::{Folder, line, linear};
 
 /// What the plugin is told by a folder's files.
@@ -51,6 +52,22 @@ fn a_training_tells_its_parameters_and_how_it_ended() -> Result<()> {
     ];
     assert_eq!(found, expected);
     assert_eq!(status(end), RunStatus::Success);
+    Ok(())
+}
+
+/// A premade estimator tells of the parameters that its program gives it.
+#[test]
+fn a_premade_estimator_has_parameters_too() -> Result<()> {
+    let folder = Folder::new();
+    let params = HParams::new().set("units", 4);
+    let model = DnnRegressor::new([4], columns![numeric_column("x")]).params(params.clone()).model_dir(folder.path());
+    let (model, lines) = logged(|| model.build());
+    let (model, shown) = (model?, format!("Using config: model_dir = {}, ", folder.path().display()));
+    assert!(lines.iter().any(|line| line.contains(&shown)), "{lines:?}");
+    assert_eq!(model.params(), &params);
+    model.train(line(8).batch(4))?;
+    let HParamsData::SessionStartInfo(start) = &told(folder.path())[0].1 else { panic!() };
+    assert_eq!(start.hparams["units"].kind, Some(ScalarKind::Number(4.0)));
     Ok(())
 }
 

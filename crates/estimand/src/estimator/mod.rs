@@ -169,7 +169,7 @@ impl EstimatorBuilder {
         if let Some(settings) = &self.warm_start_from {
             settings.check()?;
         }
-        info!("Using config: {config}");
+        info!("Using config: {}", config.clone().model_dir(&model_dir));
         Ok(Estimator {
             model_fn: self.model_fn,
             model_dir,

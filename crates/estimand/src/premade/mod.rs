@@ -40,7 +40,7 @@ use estimand_tensor::Result;
 
 use crate::description::Description;
 use crate::head::{Head, HeadSpec, Training};
-use crate::{Estimator, EstimatorBuilder, ModelFnContext, RunConfig, WarmStartSettings};
+use crate::{Estimator, EstimatorBuilder, HParams, ModelFnContext, RunConfig, WarmStartSettings};
 
 pub use baseline::{Baseline, BaselineClassifier, BaselineEstimator, BaselineRegressor};
 pub use choice::{Classifier, GivenHead, HeadChoice, Regressor};
@@ -76,12 +76,20 @@ pub struct Premade<N, H> {
     head: H,
     model_dir: Option<PathBuf>,
     config: RunConfig,
+    params: HParams,
     warm_start_from: Option<WarmStartSettings>,
 }
 
 impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
     fn from_parts(network: N, head: H) -> Premade<N, H> {
-        Premade { network, head, model_dir: None, config: RunConfig::new(), warm_start_from: None }
+        Premade {
+            network,
+            head,
+            model_dir: None,
+            config: RunConfig::new(),
+            params: HParams::new(),
+            warm_start_from: None,
+        }
     }
 
     /// Sets the folder of checkpoints and event files. By default, the folder of the configuration,
@@ -97,6 +105,14 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         self
     }
 
+    /// Sets the hyper-parameters that this model was made with. They do not change the model:
+    /// TensorBoard's page of hyper-parameters compares the results of several models by them. By
+    /// default, none.
+    pub fn params(mut self, params: HParams) -> Self {
+        self.params = params;
+        self
+    }
+
     /// Sets the warm start: a checkpoint, or a folder of them, that gives the trainable variables
     /// their initial values if the model folder has no checkpoint yet. [`WarmStartSettings`] give
     /// finer control. By default, variables start with their initializers' values.
@@ -107,11 +123,11 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
 
     /// Checks network, columns and head, and makes the estimator. Nothing is built or read yet.
     pub fn build(self) -> Result<Estimator> {
-        let Premade { network, head, model_dir, config, warm_start_from } = self;
+        let Premade { network, head, model_dir, config, params, warm_start_from } = self;
         network.check()?;
         let head = head.head()?;
         head.check()?;
-        let mut builder = estimator(Arc::new(network), head).config(config);
+        let mut builder = estimator(Arc::new(network), head).config(config).params(params);
         if let Some(folder) = model_dir {
             builder = builder.model_dir(folder);
         }

@@ -74,6 +74,8 @@ impl FeatureColumn {
 /// let many: Columns = (0..100).map(|i| numeric_column(format!("x_{i}"))).collect();
 /// assert_eq!((few.len(), many.len()), (2, 100));
 /// ```
+///
+/// [`columns!`](crate::columns) makes a list of columns of several kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Columns(pub(super) Vec<FeatureColumn>);
 
@@ -162,4 +164,23 @@ feature_columns! {
     BucketizedColumn, CrossedColumn, EmbeddingColumn, HashBucketColumn, IdentityColumn, IndicatorColumn, NumericColumn,
     SequenceCategoricalColumn, SequenceNumericColumn, SharedEmbeddingColumn, VocabularyFileColumn, VocabularyListColumn,
     WeightedColumn,
+}
+
+/// A list of columns of any kinds, or of references to them, as [`Columns`](crate::column::Columns).
+///
+/// ```
+/// use estimand_nn::column::{categorical_column_with_hash_bucket, crossed_column, indicator_column, numeric_column};
+/// use estimand_nn::columns;
+///
+/// let age = numeric_column("age");
+/// let job = indicator_column(categorical_column_with_hash_bucket("job", 100));
+/// let cross = crossed_column(["job", "city"], 1_000);
+/// assert_eq!(columns![age, &job, cross].len(), 3);
+/// assert!(columns![].is_empty());
+/// ```
+#[macro_export]
+macro_rules! columns {
+    ($($column:expr),* $(,)?) => {
+        $crate::column::Columns::from([$($crate::column::FeatureColumn::from($column)),*])
+    };
 }
