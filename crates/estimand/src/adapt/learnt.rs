@@ -11,8 +11,6 @@
 //! question. If a column is added to a program later, it is learned from the data of that day, and
 //! the others keep their values.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use estimand_checkpoint as checkpoint;
@@ -22,6 +20,7 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use crate::manifest::{listed_from_json, listed_to_json};
+use crate::model_folder::read_up_to;
 
 /// The version that is written. A newer version is refused.
 const VERSION: u64 = 1;
@@ -41,14 +40,7 @@ pub(super) fn path(folder: &Path) -> PathBuf {
 /// Reads the answers of a model folder; `None` if there is no file.
 pub(super) fn read(folder: &Path) -> Result<Option<Answers>> {
     let path = path(folder);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(&path, "open", &error)),
-    };
-    let mut bytes = Vec::new();
-    // Read one byte more than allowed, because the reported file size may be wrong.
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", &e))?;
+    let Some(bytes) = read_up_to(&path, MAX_BYTES)? else { return Ok(None) };
     parse(&bytes).map(Some).map_err(|e| e.in_file(&path))
 }
 

@@ -1,8 +1,6 @@
 //! `Estimator::open`: the model of a folder, without the program that trained it.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +11,7 @@ use serde_json::Value as Json;
 use super::{VERSION, assets, path};
 use crate::head::SharedHead;
 use crate::model_fn::{ModelFn, ModelFnContext};
+use crate::model_folder::read_up_to;
 use crate::{Estimator, EstimatorBuilder, EstimatorSpec, HParams, RunConfig, premade};
 
 /// The maximum size of a description in bytes: vocabularies of ten million terms fit.
@@ -149,14 +148,7 @@ fn undescribed(folder: &Path) -> Error {
 /// Reads the description of a folder; `None` if there is none.
 fn read(folder: &Path) -> Result<Option<Json>> {
     let path = path(folder);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(&path, "open", &error)),
-    };
-    let mut bytes = Vec::new();
-    // Read one byte more than allowed, because the reported file size may be wrong.
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", &e))?;
+    let Some(bytes) = read_up_to(&path, MAX_BYTES)? else { return Ok(None) };
     parse(bytes).map(Some).map_err(|e| e.in_file(&path))
 }
 

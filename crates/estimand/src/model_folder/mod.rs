@@ -13,7 +13,10 @@ pub use newest::MissingState;
 pub use owner::FolderLock;
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use estimand_tensor::{Error, Result};
 
 /// The checkpoint that an evaluation or a prediction uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +28,19 @@ pub(crate) enum Which {
     At(PathBuf),
     /// That of the best evaluation of this name, or of the first evaluation.
     Best(Option<String>),
+}
+
+/// Reads a file of a model folder; `None` if there is none. The caller refuses more than
+/// `max_bytes` bytes: at most one byte more is read, because the reported size may be wrong.
+pub(crate) fn read_up_to(path: &Path, max_bytes: u64) -> Result<Option<Vec<u8>>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(path, "open", &error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", &e))?;
+    Ok(Some(bytes))
 }
 
 /// Returns whether a path still leads to an open file.

@@ -166,7 +166,7 @@ feature_columns! {
     WeightedColumn,
 }
 
-/// A list of columns of any kinds, or of references to them, as [`Columns`](crate::column::Columns).
+/// A list of columns of any kinds, or of references to them: [`Columns`](crate::column::Columns).
 ///
 /// ```
 /// use estimand_nn::column::{categorical_column_with_hash_bucket, crossed_column, indicator_column, numeric_column};
