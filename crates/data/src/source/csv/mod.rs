@@ -134,7 +134,9 @@ impl Csv {
     /// Texts that mean a missing value, besides the empty text. By default, there are none. White
     /// space around a text does not count, so `?` also stands for ` ?`.
     pub fn na_values<T: AsRef<[u8]>>(mut self, texts: impl IntoIterator<Item = T>) -> Csv {
-        self.missing = texts.into_iter().map(|text| text.as_ref().trim_ascii().to_vec()).collect();
+        let texts = texts.into_iter().map(|text| text.as_ref().trim_ascii().to_vec());
+        // An empty field is always missing; white space alone is text.
+        self.missing = texts.filter(|text| !text.is_empty()).collect();
         self
     }
 
