@@ -31,7 +31,7 @@ fn train(folder: &Path, pause: Duration) -> Result<estimand::Trained> {
 }
 
 #[test]
-#[ignore = "the child of the test below"]
+#[ignore = "other tests start it as a process"]
 fn child() {
     let error = train(Path::new(&std::env::var(FOLDER).unwrap()), Duration::from_millis(100)).unwrap_err();
     std::io::stdout().write_all(format!("\n{error}\n").as_bytes()).unwrap();

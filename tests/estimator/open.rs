@@ -191,7 +191,7 @@ fn answers(model: &Estimator, label: &str) -> Result<String> {
 
 /// What the other process does: opens the folder, answers, and goes on training.
 #[test]
-#[ignore = "another test starts it as a process"]
+#[ignore = "other tests start it as a process"]
 fn child() -> Result<()> {
     let folder = PathBuf::from(std::env::var_os(FOLDER).expect("the folder of the model"));
     let label = std::fs::read_to_string(folder.join("label")).unwrap();
@@ -346,8 +346,33 @@ fn a_changed_asset_is_refused() -> Result<()> {
     std::fs::write(&kept, "red\ngreen\nblue\n").unwrap();
     let error = Estimator::open(folder.path())?.evaluate(training_rows()).unwrap_err().to_string();
     assert!(error.contains("word"), "{error}");
+    // The next training of the program puts it right.
+    let model = LinearRegressor::new(wide(extra.path())).config(config(folder.path())).build()?;
+    model.train(TrainSpec::new(training_rows()).steps(1))?;
+    assert_eq!(std::fs::read(&kept).unwrap(), b"green\nred\nblue\n");
+    Estimator::open(folder.path())?;
+    // A link does not lead out of the folder.
     std::fs::remove_file(&kept).unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(extra.path().join("words.txt"), &kept).unwrap();
+        assert!(refused(folder.path()).contains("is not inside the model folder"));
+        std::fs::remove_file(&kept).unwrap();
+    }
     assert!(refused(folder.path()).contains("words.txt"));
+    Ok(())
+}
+
+/// A vocabulary that is gone when training begins: the model trains, and the folder says why it
+/// cannot be opened.
+#[test]
+fn a_vocabulary_that_is_gone_does_not_stop_a_training() -> Result<()> {
+    let (folder, extra) = (Folder::new(), extra()?);
+    let model = LinearRegressor::new(wide(extra.path())).config(config(folder.path())).build()?;
+    drop(extra);
+    model.train(training_rows())?;
+    let text = refused(folder.path());
+    assert!(text.contains("words.txt is not a file that can be copied into the model folder"), "{text}");
     Ok(())
 }
 

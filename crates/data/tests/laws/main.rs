@@ -6,6 +6,7 @@ mod combined;
 mod csv;
 mod datasets;
 mod fingerprints;
+#[path = "../../../../tests/estimator/hooks/log_lines.rs"]
 mod log_lines;
 mod plans;
 mod resume;

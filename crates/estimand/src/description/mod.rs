@@ -91,6 +91,7 @@ impl Description {
             return Err(Error::unsupported("the model function is a part of the program"));
         };
         let mut document = json!({"version": VERSION, "network": network.to_json()?, "head": head.to_json()?});
+        visit_objects(&mut document, File::CLASS, &mut |file| assets::check(file))?;
         if !self.left_out.is_empty() {
             document["left_out"] = json!(self.left_out);
         }
