@@ -15,7 +15,7 @@ const FOLDER: &str = "assets";
 /// The number of digits of the digest that name a copy.
 const N_DIGITS: usize = 16;
 
-/// Checks that the file of a document can be copied: it exists, and reading it twice gives the same.
+/// Checks that the file of a document can be copied: a plain file that exists.
 pub(super) fn check(file: &Json) -> Result<()> {
     let path = path_of(file)?;
     match Path::new(path).is_file() {
