@@ -195,3 +195,83 @@ fn a_model_that_was_never_trained_does_not_predict() -> Result<()> {
     assert_eq!((metrics?.global_step(), warned(&lines)), (0, 0), "{lines:?}");
     Ok(())
 }
+
+/// `linear` predicts `y` and `twice`. The file has the key and the label of each row before them.
+#[test]
+fn predictions_are_written_with_their_keys() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder);
+    model.train(line(8).repeat(100).batch(8))?;
+    let ids = Array::from_strings([5], ["a", "b, c", "d", "e", "f"])?;
+    let x: Vec<f32> = (0..5).map(|i| i as f32 / 8.0).collect();
+    let x = Array::from(x);
+    let data =
+        Dataset::from_arrays([("id", ids.clone()), ("x", x.clone()), ("truth", x.clone())]).label("truth").batch(5);
+    let spec = || PredictSpec::new(&data).forward(["id", "truth"]).keys(["y"]);
+
+    let rows: Vec<_> = model.predict(spec()).collect::<Result<_>>()?;
+    assert_eq!(rows[1].keys().collect::<Vec<_>>(), ["id", "truth", "y"]);
+    assert_eq!((rows[1].text("id")?, rows[1].f32("truth")?), ("b, c", &[0.125f32][..]));
+    let path = folder.path().join("predictions.csv");
+    let written = model.predict(spec()).write_csv(&path)?;
+    assert_eq!(written.n_rows, 5);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut expected = "id,truth,y\n".to_string();
+    for (row, id) in rows.iter().zip(["a", "\"b, c\"", "d", "e", "f"]) {
+        expected += &format!("{id},{:?},{:?}\n", row.f32("truth")?[0], row.f32("y")?[0]);
+    }
+    assert_eq!(text, expected);
+    // The same rows in other batches, in another format, read by a dataset.
+    let halves = Dataset::from_arrays([("id", ids), ("x", x)]).batch(2);
+    let batched = model.predict(PredictSpec::new(&halves).forward(["id"]).keys(["y"])).dataset()?;
+    let again = folder.path().join("predictions.tfrecord");
+    assert_eq!(batched.write_tfrecord(&again)?.n_rows, 5);
+    let features = [("id", FeatureSpec::dense(DType::Str, [])), ("y", FeatureSpec::dense(DType::F32, []))];
+    let read = Dataset::from_tfrecord(&again, features).batch(5).iter().next().unwrap()?;
+    let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    let ours: Vec<f32> = rows.iter().map(|row| row.f32("y").unwrap()[0]).collect();
+    let estimand::tensor::Feature::Dense(y) = read.feature("y")? else { panic!("dense") };
+    assert_eq!(bits(y.as_slice::<f32>()?), bits(&ours));
+    Ok(())
+}
+
+/// A classifier's predictions have one or several numbers per row: `[n, 1]` is one column.
+#[test]
+fn columns_of_a_classifier() -> Result<()> {
+    let folder = Folder::new();
+    let rows = [("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("y", Array::from([0i64, 0, 1, 1]))];
+    let data = Dataset::from_arrays(rows).label("y");
+    let model = LinearClassifier::new([numeric_column("x").into()]).model_dir(folder.path()).build()?;
+    model.train(data.repeat(200).batch(4))?;
+    let path = folder.path().join("predictions.csv");
+    model.predict(PredictSpec::new(data.batch(3)).keys(["classes", "class_ids", "probabilities"])).write_csv(&path)?;
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("probabilities_0,probabilities_1,class_ids,classes"));
+    let ends: Vec<&str> = lines.map(|line| line.splitn(3, ',').nth(2).unwrap()).collect();
+    assert_eq!(ends, ["0,0", "0,0", "1,1", "1,1"]);
+    Ok(())
+}
+
+#[test]
+fn forwarding_what_cannot_be_forwarded() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder);
+    model.train(line(8).repeat(2).batch(8))?;
+    let data = line(8).batch(4);
+    let error = |spec: PredictSpec<'_>| model.predict(spec).next().unwrap().unwrap_err().to_string();
+    let missing = error(PredictSpec::new(&data).forward(["xx"]));
+    assert!(missing.starts_with("there is no feature or label `xx`\n  in PredictSpec::forward"), "{missing}");
+    let twice = Dataset::from_arrays([("x", Array::from([1f32])), ("twice", Array::from([1f32]))]).batch(1);
+    let taken = error(PredictSpec::new(&twice).forward(["twice"]));
+    assert!(taken.contains("has a prediction `twice`") && taken.contains("keys(..)"), "{taken}");
+    assert!(model.predict(PredictSpec::new(&twice).forward(["twice"]).keys(["y"])).next().unwrap().is_ok());
+    // An error leaves no file behind.
+    let path = folder.path().join("predictions.csv");
+    assert!(model.predict(PredictSpec::new(&data).forward(["xx"])).write_csv(&path).is_err());
+    assert!(!path.exists());
+    let log = Log::default();
+    let hooked = model.predict(PredictSpec::new(&data).hook(Recorder::new(&log))).dataset();
+    assert!(hooked.unwrap_err().to_string().contains("with hooks cannot be a dataset"));
+    Ok(())
+}

@@ -86,8 +86,11 @@ impl Estimator {
     /// without hooks. It is an error if there is no checkpoint, unless a warm start or the model
     /// function sets the weights.
     pub fn predictor(&self, sample: &Batch) -> Result<Predictor> {
-        let (Asked { session, compiled, binding, keys, .. }, ..) =
-            self.make_asked(&InputSpec::of(sample), &Wanted::default(), None)?;
+        self.make_predictor(&InputSpec::of(sample), &Wanted::default())
+    }
+
+    pub(super) fn make_predictor(&self, spec: &InputSpec, wanted: &Wanted) -> Result<Predictor> {
+        let (Asked { session, compiled, binding, keys, .. }, ..) = self.make_asked(spec, wanted, None)?;
         let (seed, global_step) = (session.seed(), session.global_step());
         let (state, binding) = (session.freeze(), Arc::new(binding));
         Ok(Predictor { state, compiled, binding, keys: keys.into(), seed, global_step })

@@ -16,6 +16,7 @@ use crate::model_folder::Which;
 pub struct PredictSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
     pub(super) keys: Option<Vec<String>>,
+    pub(super) forwarded: Vec<String>,
     pub(super) checkpoint: Which,
     pub(super) untrained: bool,
     pub(super) by_batch: bool,
@@ -36,6 +37,7 @@ impl<'a> PredictSpec<'a> {
         PredictSpec {
             input: Box::new(input),
             keys: None,
+            forwarded: Vec::new(),
             checkpoint: Which::Newest,
             untrained: false,
             by_batch: false,
@@ -47,6 +49,31 @@ impl<'a> PredictSpec<'a> {
     /// ignored, but at least one must exist.
     pub fn keys<N: Into<String>>(mut self, keys: impl IntoIterator<Item = N>) -> PredictSpec<'a> {
         self.keys = Some(keys.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Adds features or labels of the input to the predictions, under their names: the key of a
+    /// row, for example. By default, none.
+    ///
+    /// ```
+    /// use estimand::prelude::*;
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("estimand-doc-forward-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// let rows = [("id", Array::from([7i64, 8])), ("x", Array::from([1i64, 4])), ("y", Array::from([2f32, 8.0]))];
+    /// let data = Dataset::from_arrays(rows).label("y");
+    /// let model = LinearRegressor::new([numeric_column("x").into()]).model_dir(&folder).build()?;
+    /// model.train(data.repeat(500).batch(2))?;
+    ///
+    /// let path = folder.join("predictions.csv");
+    /// model.predict(PredictSpec::new(data.batch(2)).forward(["id", "y"])).write_csv(&path)?;
+    /// let text = std::fs::read_to_string(&path).unwrap();
+    /// assert!(text.starts_with("id,y,predictions\n7,2.0,"), "{text}");
+    /// # std::fs::remove_dir_all(folder).unwrap();
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn forward<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> PredictSpec<'a> {
+        self.forwarded = names.into_iter().map(Into::into).collect();
         self
     }
 

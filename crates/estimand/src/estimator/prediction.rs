@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use estimand_tensor::{Array, DType, Element, Error, Result};
+use estimand_tensor::{Array, Batch, DType, Element, Error, Feature, Result};
 use indexmap::IndexMap;
 
 /// Predictions by name; of one row, or of all rows of a batch.
@@ -87,6 +87,42 @@ impl Prediction {
     /// Returns the predictions with their names.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Array)> {
         self.0.iter().map(|(key, array)| (key.as_str(), array))
+    }
+
+    /// Returns these predictions behind features and labels of their batch.
+    pub(super) fn behind(self, names: &[String], batch: &Batch) -> Result<Prediction> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        let mut all = IndexMap::new();
+        for name in names {
+            let known = || batch.features().keys().chain(batch.labels().keys()).map(|name| &**name);
+            let found = batch.features().get(name.as_str()).or_else(|| batch.labels().get(name.as_str()));
+            let feature = found
+                .ok_or_else(|| Error::unknown("feature or label", name, known()).context("in PredictSpec::forward"))?;
+            let Feature::Dense(array) = feature else {
+                return Err(Error::unsupported(format!("`{name}` is ragged, so it cannot be forwarded"))
+                    .help("forward features with the same number of values in each row"));
+            };
+            if self.0.contains_key(name) {
+                return Err(Error::config(format!("the model has a prediction `{name}`: it cannot be forwarded too"))
+                    .help("rename the feature with map, or select predictions with keys(..)"));
+            }
+            all.insert(name.clone(), array.clone());
+        }
+        all.extend(self.0);
+        Ok(Prediction(all))
+    }
+
+    /// Returns the predictions of a batch as features: a column for each number of a row.
+    pub(super) fn into_batch(self) -> Result<Batch> {
+        self.0.into_iter().try_fold(Batch::new(), |batch, (name, array)| {
+            let array = match array.dims() {
+                &[n_rows, 1] => array.reshape([n_rows])?,
+                _ => array,
+            };
+            batch.with_feature(&name, array)
+        })
     }
 
     fn numbers<T: Element>(&self, key: &str) -> Result<&[T]> {

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use estimand_data::{Position, Stream, StreamItem};
+use estimand_data::writer::Written;
+use estimand_data::{Dataset, Position, Stream, StreamItem};
 use estimand_tensor::{Array, Error, Mode, Result};
 
 use super::Estimator;
@@ -31,6 +32,7 @@ struct Running<'a> {
     resident: Resident,
     hooks: Hooks<'a>,
     requests: Requests,
+    forwarded: Vec<String>,
     first: Option<StreamItem>,
     stream: Box<dyn Stream>,
     /// Rows of the last batch that were not returned yet.
@@ -49,7 +51,7 @@ impl Running<'_> {
                 None => self.stream.pull(1)?,
             };
             if let Some(item) = item {
-                let all = self.resident.asked.predict(&item.batch)?;
+                let all = self.resident.asked.predict(&item.batch)?.behind(&self.forwarded, &item.batch)?;
                 self.visit("after_run", model_dir, |hook, cx| hook.after_run(cx))?;
                 return Ok(Some(all));
             }
@@ -96,7 +98,32 @@ impl<'a> Predictions<'a> {
         Predictions { estimator, spec, state: State::Idle }
     }
 
-    fn start(&mut self) -> Result<Running<'a>> {
+    /// Returns the predictions as a dataset, which can be written to any file format or read by
+    /// another model.
+    ///
+    /// Its features are the predictions, after those that [`PredictSpec::forward`] names. A
+    /// prediction with one number per row, `[n, 1]`, becomes a plain column `[n]`. The dataset
+    /// holds the model, and predicts when it is read. It calls no hooks.
+    pub fn dataset(&self) -> Result<Dataset> {
+        if !self.spec.hooks.is_empty() {
+            return Err(Error::unsupported("predictions with hooks cannot be a dataset")
+                .help("iterate over the predictions, or leave the hooks out"));
+        }
+        let Opened { data, spec, .. } = self.open()?;
+        let predictor = self.estimator.make_predictor(&spec, &self.spec.wanted())?;
+        let forwarded = self.spec.forwarded.clone();
+        Ok(data.map(move |batch| predictor.predict(&batch)?.behind(&forwarded, &batch)?.into_batch()))
+    }
+
+    /// Writes the predictions to a CSV file, complete or not at all. A prediction of several
+    /// numbers per row has a column for each: `probabilities_0`, `probabilities_1`.
+    ///
+    /// [`dataset`](Predictions::dataset) gives them to other writers.
+    pub fn write_csv(&self, path: impl AsRef<Path>) -> Result<Written> {
+        self.dataset()?.write_csv(path)
+    }
+
+    fn open(&self) -> Result<Opened> {
         let seed = self.estimator.config.tf_random_seed.unwrap_or(0);
         let cx = self.estimator.input_context(Mode::Predict, seed, 0);
         let data = self.estimator.dataset(&*self.spec.input, cx)?;
@@ -104,11 +131,15 @@ impl<'a> Predictions<'a> {
             return Err(Error::config("the input of the prediction never ends")
                 .help("leave out `repeat_forever`, or predict the first n batches with `take(n)`"));
         }
-        let Opened { stream, first, spec, .. } = self.estimator.open_input(data, &cx, &Position::default())?;
+        self.estimator.open_input(data, &cx, &Position::default())
+    }
+
+    fn start(&mut self) -> Result<Running<'a>> {
+        let Opened { stream, first, spec, .. } = self.open()?;
         let users = std::mem::take(&mut self.spec.hooks);
         let (resident, hooks) = self.estimator.take_resident(&spec, self.spec.wanted(), users)?;
-        let mut running =
-            Running { resident, hooks, requests: Requests::default(), first, stream, rows: VecDeque::new() };
+        let (requests, forwarded) = (Requests::default(), self.spec.forwarded.clone());
+        let mut running = Running { resident, hooks, requests, forwarded, first, stream, rows: VecDeque::new() };
         running.visit("after_create_session", &self.estimator.model_dir, |hook, cx| hook.after_create_session(cx))?;
         Ok(running)
     }
