@@ -26,6 +26,7 @@ mod recorder;
 mod report;
 mod resume;
 mod summaries;
+mod sweep;
 mod tensorflow_folders;
 mod train_and_evaluate;
 mod warm_start;

@@ -55,6 +55,7 @@ mod session;
 pub mod signal;
 mod stored;
 pub mod summary;
+pub mod sweep;
 mod timeline;
 mod train_and_evaluate;
 mod unfinished;
@@ -86,6 +87,7 @@ pub use run_config::{Device, RunConfig, Strategy};
 pub use saver::Retention;
 pub use session::TrainSession;
 pub use summary::Summaries;
+pub use sweep::Sweep;
 pub use timeline::{Span, Timeline};
 pub use train_and_evaluate::{EvalSpecs, Evaluated, Export, Exporter, Trained};
 pub use warm_start::{VocabInfo, VocabSource, WarmStartSettings};
@@ -174,6 +176,7 @@ mod book {
         evaluation => "../../../docs/evaluation.md",
         hooks => "../../../docs/hooks.md",
         report => "../../../docs/report.md",
+        sweep => "../../../docs/sweep.md",
         heads => "../../../docs/heads.md",
         premade => "../../../docs/premade.md",
         tensorboard => "../../../docs/tensorboard.md",

@@ -1,5 +1,5 @@
-//! Line charts over steps as hand-written SVG: axes with round numbers, one line per series, best
-//! steps marked.
+//! Charts as hand-written SVG, with round numbers on the axes: lines over steps, with the best
+//! steps marked, and points over the values of a parameter.
 
 use std::fmt::Display;
 
@@ -21,6 +21,12 @@ const MAX_POINTS: usize = 400;
 const MAX_DOTS: usize = 80;
 /// If the ratio of the largest to the smallest value reaches this, the axis is logarithmic.
 const LOG_RATIO: f64 = 1000.0;
+/// The same for an axis of a parameter: learning rates are usually tried in powers of ten.
+const LOG_RATIO_OF_PARAMETERS: f64 = 20.0;
+/// If a parameter has more values, not all of them are marked.
+const MAX_MARKS: usize = 8;
+/// The width of a character at an axis, about.
+const CHARACTER: f64 = 6.5;
 /// The number of colours; they repeat after that.
 pub(super) const N_COLOURS: usize = 6;
 
@@ -31,19 +37,23 @@ pub(super) struct Series {
     pub(super) best: Option<u64>,
     /// The index of the line's colour.
     pub(super) colour: usize,
+    /// Whether the names above the picture include it.
+    pub(super) is_named: bool,
 }
 
 /// The picture of some lines, and the names of them above it. What is not finite is left out, and
 /// counted.
 pub(super) fn chart(title: &str, series: &[Series]) -> Element {
     let finite = || series.iter().flat_map(|s| &s.points).filter(|(_, value)| value.is_finite());
-    let key = |Series { name, points, colour, best }: &Series| {
+    let key = |Series { name, points, colour, best, .. }: &Series| {
         let n_odd = points.iter().filter(|(_, value)| !value.is_finite()).count();
         let odd = if n_odd > 0 { format!(", {n_odd} not finite") } else { String::new() };
         let best = best.map_or(String::new(), |step| format!(", best at step {step}"));
         el("span").class(format!("key c{colour}")).text(format!("{name}{best}{odd}"))
     };
-    let legend: Html = series.iter().map(key).collect();
+    let mut named: Vec<&Series> = series.iter().filter(|one| one.is_named).collect();
+    named.sort_by_key(|one| one.colour);
+    let legend: Html = named.into_iter().map(key).collect();
     let values: Vec<f64> = finite().map(|(_, value)| *value).collect();
     let steps = finite().map(|(step, _)| *step);
     let (Some(first), Some(last)) = (steps.clone().min(), steps.max()) else {
@@ -58,29 +68,122 @@ pub(super) fn chart(title: &str, series: &[Series]) -> Element {
     let is_log = low > 0.0 && high / low >= LOG_RATIO;
     let y = Axis::new(low, high, is_log, HEIGHT - BOTTOM - INSET, TOP + INSET);
 
+    let ticks = x.ticks(6).into_iter().filter(|step| step.fract() == 0.0);
+    let ticks = ticks.map(|step| (x.place(step), number(step)));
+    let mut picture = axes(&format!("{title} by step"), "step", ticks, &y);
+    for one in series {
+        picture = picture.put(draw(one, &x, &y));
+    }
+    el("figure").line(caption(title, is_log).text(" ").put(legend)).put(picture)
+}
+
+fn caption(title: &str, is_log: bool) -> Element {
+    let caption = el("figcaption").put(el("b").text(title));
+    match is_log {
+        true => caption.text(" ").put(el("small").text("(log scale)")),
+        false => caption,
+    }
+}
+
+/// The axes of a picture: places and names on the lower one, numbers and grid lines on the left.
+fn axes(label_of_all: &str, x_name: &str, x_ticks: impl Iterator<Item = (f64, String)>, y: &Axis) -> Element {
     let picture = el("svg").attr("viewBox", format!("0 0 {WIDTH} {HEIGHT}")).attr("role", "img");
-    let mut picture = picture.attr("aria-label", format!("{title} by step"));
+    let mut picture = picture.attr("aria-label", label_of_all);
     let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
     picture = picture.put(path("axis", format!("M{LEFT} {bottom}H{right}")));
-    picture = picture.put(label(right, HEIGHT - 3.0, "end").text("step"));
-    for step in x.ticks(6).into_iter().filter(|step| step.fract() == 0.0) {
-        let at = x.place(step);
+    picture = picture.put(label(right, HEIGHT - 3.0, "end").text(x_name));
+    for (at, name) in x_ticks {
         picture = picture.put(path("axis", format!("M{at:.1} {bottom}v4")));
-        picture = picture.put(label(format!("{at:.1}"), bottom + 16.0, "middle").text(number(step)));
+        picture = picture.put(label(format!("{at:.1}"), bottom + 16.0, "middle").text(name));
     }
     for value in y.ticks(5) {
         let at = y.place(value);
         picture = picture.put(path("grid", format!("M{LEFT} {at:.1}H{right}")));
         picture = picture.put(label(LEFT - 6.0, format!("{:.1}", at + 4.0), "end").text(number(value)));
     }
-    for one in series {
-        picture = picture.put(draw(one, &x, &y));
+    picture
+}
+
+/// One point of a chart over the values of a parameter.
+#[derive(Clone)]
+pub(super) struct Point {
+    pub(super) at: Place,
+    pub(super) value: f64,
+    pub(super) name: String,
+    pub(super) colour: usize,
+}
+
+/// The place of a point on the lower axis: a number or a name.
+#[derive(Clone, PartialEq)]
+pub(super) enum Place {
+    Number(f64),
+    Name(String),
+}
+
+/// The picture of a value over a parameter. Numbers are on an axis, names stand side by side.
+/// Points that are not finite are left out.
+pub(super) fn scatter(y_name: &str, x_name: &str, points: &[Point]) -> Element {
+    let title = format!("{y_name} by {x_name}");
+    let points: Vec<&Point> = points.iter().filter(|point| point.value.is_finite()).collect();
+    let range = |values: &[f64]| values.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+    let values: Vec<f64> = points.iter().map(|point| point.value).collect();
+    if values.is_empty() {
+        return el("figure").put(caption(&title, false)).put(el("p").text("No finite values."));
     }
-    let mut caption = el("figcaption").put(el("b").text(title));
-    if is_log {
-        caption = caption.text(" ").put(el("small").text("(log scale)"));
+    let (low, high) = range(&values);
+    let y_is_log = low > 0.0 && high / low >= LOG_RATIO;
+    let y = Axis::new(low, high, y_is_log, HEIGHT - BOTTOM - INSET, TOP + INSET);
+
+    let number_of = |point: &&Point| match point.at {
+        Place::Number(number) if number.is_finite() => Some(number),
+        _ => None,
+    };
+    let numbers: Option<Vec<f64>> = points.iter().map(number_of).collect();
+    let (places, ticks): (Vec<f64>, Vec<(f64, String)>) = match numbers {
+        Some(numbers) => {
+            let (low, high) = range(&numbers);
+            let is_log = low > 0.0 && high / low >= LOG_RATIO_OF_PARAMETERS;
+            let x = Axis::new(low, high, is_log, LEFT + INSET, WIDTH - RIGHT - INSET);
+            let mut different = numbers.clone();
+            different.sort_by(f64::total_cmp);
+            different.dedup();
+            // A grid has few values: they are better marks than round numbers.
+            let marks = if different.len() <= MAX_MARKS { different } else { x.ticks(6) };
+            (numbers.iter().map(|&v| x.place(v)).collect(), marks.iter().map(|&v| (x.place(v), number(v))).collect())
+        }
+        None => {
+            let name_of = |place: &Place| match place {
+                Place::Number(number) => number.to_string(),
+                Place::Name(name) => name.clone(),
+            };
+            let mut names: Vec<String> = points.iter().map(|point| name_of(&point.at)).collect();
+            names.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+            names.dedup();
+            let width = (WIDTH - RIGHT - LEFT) / names.len() as f64;
+            let place = |i: usize| LEFT + width * (i as f64 + 0.5);
+            let at = |point: &&Point| names.iter().position(|name| *name == name_of(&point.at)).map_or(LEFT, place);
+            let marks = if names.len() <= MAX_MARKS { names.len() } else { 0 };
+            let fitting = (width / CHARACTER) as usize;
+            let ticks = names.iter().take(marks).enumerate().map(|(i, name)| (place(i), shortened(name, fitting)));
+            (points.iter().map(at).collect(), ticks.collect())
+        }
+    };
+    let mut picture = axes(&title, x_name, ticks.into_iter(), &y);
+    // Good trials are drawn last, above the others.
+    for (Point { value, name, colour, .. }, at) in points.iter().zip(places).rev() {
+        let says = el("title").text(format!("{name}: {}", number(*value)));
+        let circle = el("circle").class(format!("c{colour}")).attr("cx", format!("{at:.1}"));
+        picture = picture.put(circle.attr("cy", format!("{:.1}", y.place(*value))).attr("r", 4.5).put(says));
     }
-    el("figure").line(caption.text(" ").put(legend)).put(picture)
+    el("figure").line(caption(&title, y_is_log)).put(picture)
+}
+
+/// The first characters of a name, if all of them do not fit.
+fn shortened(name: &str, n: usize) -> String {
+    match name.chars().count() <= n.max(2) {
+        true => name.to_string(),
+        false => name.chars().take(n.max(2) - 1).chain(['…']).collect(),
+    }
 }
 
 /// A line through some points.
@@ -95,7 +198,7 @@ fn label(x: impl Display, y: impl Display, anchor: &str) -> Element {
 
 /// The line of a series: broken where values are not finite.
 fn draw(series: &Series, x: &Axis, y: &Axis) -> Element {
-    let Series { name, points, best, colour } = series;
+    let Series { name, points, best, colour, .. } = series;
     let mut out = el("g").class(format!("c{colour}"));
     let says = |step: u64, value: f64| el("title").text(format!("{name}: {} at step {step}", number(value)));
     if let Some(step) = best.filter(|&step| x.contains(step as f64)) {
@@ -203,7 +306,7 @@ mod tests {
     }
 
     fn series(points: &[(u64, f64)]) -> Series {
-        Series { name: "test <b>".to_string(), points: points.to_vec(), best: None, colour: 0 }
+        Series { name: "test <b>".to_string(), points: points.to_vec(), best: None, colour: 0, is_named: true }
     }
 
     #[test]
@@ -255,6 +358,25 @@ mod tests {
         assert!(picture.contains("d=\"M66.0 236.0L544.0 20.0\""), "{picture}");
         assert!(picture.contains("<path class=\"best\" d=\"M544.0 12V244.0\">"), "{picture}");
         assert!(picture.contains("best at step 10"), "{picture}");
+    }
+
+    /// Three rates at equal distances on a logarithmic axis, and names in the order of their
+    /// length.
+    #[test]
+    fn points_over_a_parameter() {
+        let point = |at: Place, value: f64| Point { at, value, name: "trial <1>".to_string(), colour: 1 };
+        let rates = [0.01, 0.1, 1.0].map(|rate| point(Place::Number(rate), rate));
+        let picture = Html::from(scatter("loss", "rate", &rates)).into_string();
+        for at in ["cx=\"74.0\"", "cx=\"305.0\"", "cx=\"536.0\"", ">0.01<", ">0.1<", "loss by rate", "trial &lt;1&gt;"]
+        {
+            assert!(picture.contains(at), "{at} is not in {picture}");
+        }
+        let units = ["[10,10]", "[4]"].map(|units| point(Place::Name(units.to_string()), 1.0));
+        let odd = [point(Place::Name("[4]".to_string()), f64::NAN), point(Place::Number(f64::NAN), 1.0)];
+        let picture = Html::from(scatter("loss", "units", &[&units[..], &odd].concat())).into_string();
+        let places: Vec<usize> = ["NaN", "[4]", "[10,10]"].iter().map(|name| picture.find(name).unwrap()).collect();
+        assert!(places.is_sorted() && picture.matches("<circle").count() == 3, "{picture}");
+        assert!(Html::from(scatter("loss", "units", &odd[..1])).into_string().contains("No finite values"));
     }
 
     #[test]

@@ -2,45 +2,23 @@
 //! setting.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 
 use super::chart::{N_COLOURS, Series, chart};
 use super::markup::{Element, Html, el};
 use super::next::advice;
+use super::page::{card, cell, frame, header, paragraph, prose, section, table};
 use super::text::secs;
 use super::{Finding, Report, Suspicion, TrainingRun};
 use crate::console::{number, slice_of};
 use crate::{Evaluated, Metrics};
 
-const STYLE: &str = include_str!("style.css");
 /// The maximum number of charts; TensorBoard shows the others.
 const MAX_CHARTS: usize = 24;
 
 /// The page.
 pub(super) fn page(report: &Report) -> Html {
-    let title = el("title").text(&report.name).text(": training report");
-    let style = el("style").newline().put(Html::new().literal(STYLE));
-    let head = el("head")
-        .newline()
-        .put(Html::new().literal("<meta charset=\"utf-8\">\n"))
-        .put(Html::new().literal("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"))
-        .line(title)
-        .line(style);
     let sections = [curves(report), evaluations(report), slices(report), columns(report), runs(report), facts(report)];
-    let main = el("main").newline().put(heading(report)).put(Html::from_iter(sections));
-    let body = el("body").newline().line(main);
-    let page = el("html").attr("lang", "en").newline().line(head).line(body);
-    Html::new().literal("<!DOCTYPE html>\n").line(page)
-}
-
-/// Text with names in backticks, which are set as code.
-fn prose(text: &str) -> Html {
-    if !text.matches('`').count().is_multiple_of(2) {
-        // A name has a backtick of its own.
-        return Html::new().text(text);
-    }
-    let part = |(i, part)| if i % 2 == 1 { el("code").text(part).into() } else { Html::new().text(part) };
-    text.split('`').enumerate().map(part).collect()
+    frame(&format!("{}: training report", report.name), heading(report).put(Html::from_iter(sections)))
 }
 
 fn heading(report: &Report) -> Html {
@@ -80,11 +58,6 @@ fn heading(report: &Report) -> Html {
     Html::new().line(out.line(cards))
 }
 
-fn card(name: &str, value: impl Display, note: &str) -> Element {
-    let value = el("p").class("value").text(value);
-    el("div").class("card").put(el("p").text(name)).put(value).put(el("p").text(note))
-}
-
 /// A chart for each tag: that of the training and those of the evaluations together.
 fn curves(report: &Report) -> Html {
     let mut tags: Vec<&str> = vec!["loss"];
@@ -97,7 +70,7 @@ fn curves(report: &Report) -> Html {
         let mut all: Vec<Series> = Vec::new();
         if let Some(curve) = report.curves.get(tag) {
             let points = curve.iter().map(|(&step, &value)| (step, value)).collect();
-            all.push(Series { name: "training".to_string(), points, best: None, colour: 0 });
+            all.push(Series { name: "training".to_string(), points, best: None, colour: 0, is_named: true });
         }
         for (i, set) in report.evaluations.iter().enumerate() {
             let points: Vec<(u64, f64)> =
@@ -105,7 +78,7 @@ fn curves(report: &Report) -> Html {
             if !points.is_empty() {
                 let best = set.best.as_ref().map(Metrics::global_step);
                 let colour = 1 + i % (N_COLOURS - 1);
-                all.push(Series { name: set_name(set).to_string(), points, best, colour });
+                all.push(Series { name: set_name(set).to_string(), points, best, colour, is_named: true });
             }
         }
         if !all.is_empty() {
@@ -167,10 +140,6 @@ fn evaluations(report: &Report) -> Html {
 
 fn times(n: usize) -> String {
     if n == 1 { "once".to_string() } else { format!("{n} times") }
-}
-
-fn cell(value: Option<f64>) -> Element {
-    el("td").class("n").text(value.map_or(String::new(), number))
 }
 
 /// The metrics of slices, of the best evaluation of each input.
@@ -260,23 +229,4 @@ fn facts(report: &Report) -> Html {
         return out;
     }
     out.put(section("Parameters", table(&report.parameters)))
-}
-
-/// A table that can be scrolled where it is wider than the page.
-fn table(header: Element, rows: impl Iterator<Item = Element>) -> Html {
-    let rows = rows.fold(el("tbody").newline(), Element::line);
-    Html::new().line(el("div").class("wide").put(el("table").newline().line(header).line(rows)))
-}
-
-/// The head of a table with one name for each column.
-fn header<'a>(names: impl IntoIterator<Item = &'a str>) -> Element {
-    el("thead").put(names.into_iter().fold(el("tr"), |row, name| row.put(el("th").text(name))))
-}
-
-fn paragraph(text: &str) -> Html {
-    Html::new().line(el("p").text(text))
-}
-
-fn section(title: &str, body: Html) -> Html {
-    Html::new().line(el("section").newline().line(el("h2").text(title)).put(body))
 }

@@ -23,19 +23,23 @@
 //!
 //! `log.rs` reads event files, `evaluations.rs` the evaluations and which was best, `columns/`
 //! looks at a dataset, `fingerprints.rs` at checkpoints; `next.rs` says what to do; `text.rs` and
-//! `html.rs` with `chart.rs` show it. `markup.rs` escapes all text of the page.
+//! `html.rs` with `chart.rs` show it. `comparison.rs` is the page that compares several models, and
+//! `page.rs` what both pages share. `markup.rs` escapes all text of the pages.
 
 mod chart;
 mod columns;
+mod comparison;
 mod evaluations;
 mod fingerprints;
 mod html;
 mod log;
 mod markup;
 mod next;
+mod page;
 mod text;
 
 pub use columns::{ColumnCheck, Examined, Finding, Suspicion};
+pub(crate) use comparison::{Compared, page as comparison_page};
 pub use log::TrainingRun;
 
 use std::path::Path;
