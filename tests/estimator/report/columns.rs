@@ -35,6 +35,23 @@ fn evidence<'a>(examined: &'a Examined, column: &str) -> &'a str {
     &examined.findings.iter().find(|finding| finding.column == column).unwrap().evidence
 }
 
+/// Empty fields of whole numbers become 0, but they count as missing, not as a constant 0.
+#[test]
+fn numbers_that_a_reader_filled_in_are_missing() -> Result<()> {
+    let folder = crate::models::Folder::new();
+    let path = folder.path().join("rows.csv");
+    let mut text = "age,size,y\n".to_string();
+    for row in 0..200 {
+        let age = if row % 5 < 3 { String::new() } else { (row % 60).to_string() };
+        text += &format!("{age},{},{}\n", if row == 7 { String::new() } else { "4".to_string() }, label(row));
+    }
+    std::fs::write(&path, text).unwrap();
+    let examined = ColumnCheck::new().run(&Dataset::from_csv(&path).label("y"))?;
+    assert_eq!(evidence(&examined, "age"), "120 of 200 values are missing (60 %)");
+    assert!(!found(&examined).iter().any(|(column, _)| *column == "size"), "it is 4 or missing");
+    Ok(())
+}
+
 #[test]
 fn columns_by_themselves() -> Result<()> {
     let data = rows(vec![

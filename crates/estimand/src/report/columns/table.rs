@@ -11,7 +11,7 @@ use super::super::fingerprints::join;
 
 pub(super) use estimand_data::statistics::Role;
 
-/// The code of a missing value: NaN, or the empty string.
+/// The code of a missing value: NaN, the empty string, or a row in which a default was filled in.
 pub(super) const MISSING: u32 = u32::MAX;
 /// The maximum number of stored values: slightly more than a hundred columns of a hundred thousand
 /// rows.
@@ -80,36 +80,41 @@ impl Column {
         matches!(self.dtype, DType::F32 | DType::F64)
     }
 
-    /// Appends the first `n` values of an array.
-    fn take(&mut self, array: &Array, n: usize) -> Result<()> {
+    /// Appends the first `n` values of an array. In `missing` rows, a default was filled in.
+    fn take(&mut self, array: &Array, missing: Option<&Array>, n: usize) -> Result<()> {
         if array.dtype() != self.dtype {
             let message = format!("column `{}` has rows of {} after rows of {}", self.name, array.dtype(), self.dtype);
             return Err(Error::dtype(Some(self.dtype), array.dtype(), message));
         }
-        match self.dtype {
-            DType::Str => {
-                for text in array.strings()?.take(n) {
-                    self.push((!text.is_empty()).then(|| Key::Text(text.into())));
-                }
+        let filled = missing.map(|rows| rows.as_slice::<bool>()).transpose()?.unwrap_or_default();
+        let is_missing = |row: usize| filled.get(row) == Some(&true);
+        if self.dtype == DType::Str {
+            for (row, text) in array.strings()?.take(n).enumerate() {
+                self.push((!text.is_empty() && !is_missing(row)).then(|| Key::Text(text.into())));
             }
+            return Ok(());
+        }
+        let whole = match self.dtype {
             DType::F32 | DType::F64 => {
-                for number in array.to_f64_vec()?.into_iter().take(n) {
+                for (row, number) in array.to_f64_vec()?.into_iter().take(n).enumerate() {
+                    let number = if is_missing(row) { f64::NAN } else { number };
                     // Positive and negative zero are one value.
                     self.push((!number.is_nan()).then(|| Key::Float((number + 0.0).to_bits())));
                     self.numbers.push(number);
                 }
+                return Ok(());
             }
-            DType::I64 => array.as_slice::<i64>()?.iter().take(n).for_each(|&int| self.push_int(int)),
-            DType::I32 => array.as_slice::<i32>()?.iter().take(n).for_each(|&int| self.push_int(int.into())),
-            DType::U8 => array.as_slice::<u8>()?.iter().take(n).for_each(|&int| self.push_int(int.into())),
-            DType::Bool => array.as_slice::<bool>()?.iter().take(n).for_each(|&yes| self.push_int(yes.into())),
+            DType::I64 => array.as_slice::<i64>()?[..n].to_vec(),
+            DType::I32 => array.as_slice::<i32>()?[..n].iter().map(|&int| int.into()).collect(),
+            DType::U8 => array.as_slice::<u8>()?[..n].iter().map(|&int| int.into()).collect(),
+            DType::Bool => array.as_slice::<bool>()?[..n].iter().map(|&yes| yes.into()).collect(),
+            DType::Str => return Ok(()),
+        };
+        for (row, int) in whole.into_iter().enumerate() {
+            self.push((!is_missing(row)).then_some(Key::Int(int)));
+            self.numbers.push(if is_missing(row) { f64::NAN } else { int as f64 });
         }
         Ok(())
-    }
-
-    fn push_int(&mut self, int: i64) {
-        self.push(Some(Key::Int(int)));
-        self.numbers.push(int as f64);
     }
 
     fn push(&mut self, key: Option<Key>) {
@@ -158,13 +163,14 @@ impl Table {
                 )));
             }
             let n = item.batch.n_rows().min(max_rows - table.n_rows);
-            table.take(&features, n, &mut distinct)?;
+            table.take(&item.batch, n, &mut distinct)?;
         }
         table.n_distinct_rows = distinct.len();
         Ok(table)
     }
 
-    fn take(&mut self, features: &[(Role, &str, Feature)], n: usize, distinct: &mut HashSet<u64>) -> Result<()> {
+    fn take(&mut self, batch: &Batch, n: usize, distinct: &mut HashSet<u64>) -> Result<()> {
+        let features = features_of(batch);
         if self.n_rows == 0 {
             for (role, name, feature) in features.iter().filter(|(role, ..)| *role != Role::Weights) {
                 match single(feature) {
@@ -174,12 +180,12 @@ impl Table {
             }
         }
         let mut columns = self.columns.iter_mut().peekable();
-        for (role, name, feature) in features {
+        for (role, name, feature) in &features {
             let Some(column) = columns.next_if(|column| column.role == *role && column.name == *name) else { continue };
             let Some(array) = single(feature) else {
                 return Err(Error::data(format!("column `{name}` has several values in some rows and one in others")));
             };
-            column.take(array, n)?;
+            column.take(array, batch.missing(name), n)?;
         }
         let mut hashes = vec![0; n];
         features.iter().try_for_each(|(_, _, feature)| add_rows(feature, &mut hashes))?;
