@@ -99,9 +99,11 @@ fn an_epoch_that_ends_with_a_checkpoint_is_followed_by_another() -> Result<()> {
 #[test]
 fn another_input_is_told_only_in_the_middle_of_one() -> Result<()> {
     let other = || points(64).filter(|batch: &estimand::tensor::Batch| Ok(vec![true; batch.n_rows()])).batch(8);
-    for (steps, is_told) in [(None, false), (Some(3), true)] {
+    // A checkpoint every 8 steps is saved before the end of the input is found.
+    for (steps, every, is_told) in [(None, 100, false), (None, 8, false), (Some(3), 100, true), (Some(8), 8, true)] {
         let folder = Folder::new();
-        let model = Estimator::new(network).config(config(2)).model_dir(folder.path()).build()?;
+        let config = config(2).save_checkpoints(Every::Steps(every));
+        let model = Estimator::new(network).config(config).model_dir(folder.path()).build()?;
         let first = TrainSpec::new(points(64).batch(8));
         model.train(match steps {
             Some(steps) => first.steps(steps),

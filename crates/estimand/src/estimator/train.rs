@@ -7,7 +7,7 @@ use tracing::info;
 
 use super::Estimator;
 use super::build::Opened;
-use super::train_loop::Run;
+use super::train_loop::{INPUT_ENDED, Run};
 use super::train_spec::{Finished, TrainSpec};
 use crate::hook::Stop;
 use crate::input_fn::InputFn;
@@ -15,6 +15,7 @@ use crate::model_folder::FolderLock;
 use crate::model_folder::newest::{read_newest, recover_state};
 use crate::model_folder::owner::Owner;
 use crate::own_entries;
+use crate::report::last_reason;
 use crate::session::InputPlace;
 use crate::unfinished::Unfinished;
 
@@ -151,8 +152,10 @@ impl Estimator {
         let data = self.dataset(input, cx)?;
         let mut place = place;
         if let Err(error) = data.check_position(&place.position) {
-            // An input that was read to its end has no place to lose.
-            if !place.position.is_beginning() {
+            // An input that was read to its end has no place to lose. If the last step had a
+            // checkpoint before the end was found, only the log knows.
+            let has_ended = || last_reason(&self.model_dir).is_some_and(|reason| reason.starts_with(INPUT_ENDED));
+            if !place.position.is_beginning() && !has_ended() {
                 warn!("The input is read from its beginning: {}", error.message());
             }
             place.position = Position::default();

@@ -26,6 +26,9 @@ use crate::session::{InputPlace, TrainSession};
 use crate::signal::{Guard, Signal};
 use crate::unfinished::Unfinished;
 
+/// The reason of a training that has read its whole input.
+pub(super) const INPUT_ENDED: &str = "the input ended";
+
 /// A running training.
 pub(super) struct Run<'a> {
     pub(super) session: TrainSession,
@@ -181,7 +184,7 @@ impl<'a> Run<'a> {
                 Next::End => {
                     self.session.input =
                         InputPlace { epoch: self.session.input.epoch + 1, position: Position::default() };
-                    self.requests.stop(Stop::decided("the input ended"));
+                    self.requests.stop(Stop::decided(INPUT_ENDED));
                     continue;
                 }
                 Next::Interrupted => continue,

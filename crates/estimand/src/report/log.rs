@@ -70,6 +70,12 @@ impl TrainingRun {
     }
 }
 
+/// Why the last training of a model folder ended; `None` if it was killed or cannot be read.
+pub(crate) fn last_reason(model_dir: &Path) -> Option<String> {
+    let runs = Log::read(model_dir).ok()?.runs;
+    runs.into_iter().rev().find(|run| run.first_step.is_some() || run.reason.is_some())?.reason
+}
+
 /// Numbers by step, under their tag.
 pub(super) type Curves = IndexMap<String, BTreeMap<u64, f64>>;
 

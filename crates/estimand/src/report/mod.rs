@@ -41,6 +41,7 @@ mod text;
 pub use columns::{ColumnCheck, Examined, Finding, Suspicion};
 pub(crate) use comparison::{Compared, page as comparison_page};
 pub use log::TrainingRun;
+pub(crate) use log::last_reason;
 
 use std::path::Path;
 
