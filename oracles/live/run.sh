@@ -19,6 +19,7 @@ checks='
 premade            estimand               premade_exchange
 saved_ops          estimand-tf            saved_model_predict
 graphdef           estimand-tf            graph_exchange
+export             estimand               export_exchange
 saved_model        estimand-tf            saved_model_predict
 ping_pong          estimand               ping_pong
 warm_start         estimand               warm_start_exchange

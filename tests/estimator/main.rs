@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod best;
+mod export;
 mod fixture;
 mod folder;
 mod full_disk;

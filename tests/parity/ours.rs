@@ -13,7 +13,7 @@ use estimand::prelude::*;
 use estimand::premade::{BaselineEstimator, DnnEstimator, DnnLinearCombinedEstimator, LinearEstimator};
 use estimand::{
     Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Prediction, Strategy,
-    Timer, TrainSession, VocabInfo, VocabSource, data, head, hook, nn, premade, tensor,
+    Timer, TrainSession, VocabInfo, VocabSource, data, export, head, hook, nn, premade, tensor,
 };
 
 /// Types, by their paths.
@@ -48,6 +48,7 @@ type Hidden = [usize; 1];
 type Transform = fn(&Tensor) -> Tensor;
 type StopFn = fn(&hook::HookContext<'_>) -> Result<Option<String>>;
 type FeedFn = fn(&hook::HookContext<'_>) -> Result<Array>;
+type ReceiveFn = fn(&Graph) -> Result<export::ServingInputReceiver>;
 type LossFn = fn(&head::LossContext<'_>) -> Tensor;
 
 fn types() -> Vec<Text> {
@@ -98,6 +99,8 @@ fn types() -> Vec<Text> {
         WarmStartSettings,
         head::LabelledBatch,
         head::LossContext<'_>,
+        export::ExportSpec,
+        export::ServingInputReceiver,
         hook::BeginContext<'_>,
         hook::CheckpointSaverHook,
         hook::FeedFnHook<'_>,
@@ -143,6 +146,12 @@ fn variants() -> Vec<Text> {
 
 fn estimator() -> Vec<Text> {
     let estimator = functions![
+        Estimator::export_saved_model as fn(&_, Text, export::Receiver) -> _,
+        export::Receiver::columns as fn(Columns) -> _,
+        export::Receiver::like,
+        export::Receiver::of as fn(ReceiveFn) -> _,
+        export::Receiver::parsing,
+        export::Receiver::raw,
         Estimator::new as fn(fn(&ModelFnContext<'_>) -> Result<EstimatorSpec>) -> _,
         EstimatorBuilder::config,
         EstimatorBuilder::model_dir as fn(_, Text) -> _,

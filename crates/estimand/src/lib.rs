@@ -34,6 +34,7 @@ mod estimator;
 mod estimator_spec;
 pub mod events;
 mod every;
+pub mod export;
 mod feeding;
 mod fingerprint;
 pub mod head;
@@ -100,7 +101,7 @@ pub mod graph {
     pub use estimand_engine::{Compiled, Eval, HostProgram, Session};
     pub use estimand_graph::*;
     pub use estimand_reference::Reference;
-    pub use estimand_tf::{graph_def, saved_model};
+    pub use estimand_tf::{graph_def, saved_model, saved_model_writer};
 }
 
 /// The items that most programs use.
@@ -157,6 +158,7 @@ mod book {
         your_model => "../../../docs/your_model.md",
         train_and_evaluate => "../../../docs/train_and_evaluate.md",
         predict => "../../../docs/predict.md",
+        export => "../../../docs/export.md",
         resume => "../../../docs/resume.md",
         promises => "../../../docs/promises.md",
         ops => "../../../docs/ops.md",

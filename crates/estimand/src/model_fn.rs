@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use estimand_data::specs_of;
 use estimand_graph::{Graph, Initializer, Role, Tensor};
-use estimand_nn::Inputs;
+use estimand_nn::{Input, Inputs};
 use estimand_tensor::{Batch, BatchSpec, DType, Dim, Error, Mode, Result};
+use indexmap::IndexMap;
 
 use crate::{EstimatorSpec, HParams, RunConfig, Summaries};
 
@@ -73,6 +74,19 @@ impl<'a> ModelFnContext<'a> {
         let weights = input.weights.then(|| graph.placeholder("weights", DType::F32, [Dim::BATCH]));
         let summaries = Summaries::of(&graph);
         ModelFnContext { graph: graph.clone(), mode, features, labels, weights, global_step, summaries, params, config }
+    }
+
+    /// Makes the context of a model whose features `receive` makes in the graph, without labels.
+    pub(crate) fn receiving<R>(
+        mode: Mode,
+        params: &'a HParams,
+        config: &'a RunConfig,
+        receive: impl FnOnce(&Graph) -> Result<(IndexMap<String, Input>, R)>,
+    ) -> Result<(ModelFnContext<'a>, R)> {
+        let mut cx = ModelFnContext::new(mode, &InputSpec::default(), params, config);
+        let (features, received) = receive(&cx.graph)?;
+        cx.features = Inputs::of(&cx.graph, "feature", features);
+        Ok((cx, received))
     }
 
     /// The graph to build in.

@@ -1,7 +1,8 @@
 //! TensorFlow's graph formats: writes our graphs as a [GraphDef](graph_def), and reads and runs
-//! [SavedModels](saved_model).
+//! [SavedModels](saved_model), and [writes](saved_model_writer) them.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod graph_def;
 pub mod saved_model;
+pub mod saved_model_writer;

@@ -44,6 +44,6 @@ pub use example::{ExampleBuilder, ExampleParser, SequenceExampleParser};
 pub use function_def::{FunctionDef, FunctionDefLibrary};
 pub use graph_def::{AttrValue, GraphDef, ListValue, NameAttrList, NodeDef, VersionDef};
 pub use prost::{DecodeError, Message};
-pub use saved_model::{AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo};
+pub use saved_model::{AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo, VariableDef};
 pub use tensor_array::REPETITION_LIMIT;
 pub use tensor_proto::{DataType, TensorProto, TensorShapeProto};

@@ -161,6 +161,35 @@ pub struct SaverDef {
     pub version: i32,
 }
 
+/// A variable of a session's graph, in the collection `variables`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct VariableDef {
+    /// The tensor of the variable's handle.
+    #[prost(string, tag = "1")]
+    pub variable_name: String,
+    /// The operation that gives it its initial value.
+    #[prost(string, tag = "2")]
+    pub initializer_name: String,
+    /// The tensor that reads it.
+    #[prost(string, tag = "3")]
+    pub snapshot_name: String,
+    /// Whether it is a resource, as in TensorFlow 2, and not a reference.
+    #[prost(bool, tag = "5")]
+    pub is_resource: bool,
+    /// The tensor of its initial value.
+    #[prost(string, tag = "6")]
+    pub initial_value_name: String,
+    /// Whether training changes it.
+    #[prost(bool, tag = "7")]
+    pub trainable: bool,
+    /// When copies of it are aggregated. 0 is automatic.
+    #[prost(int32, tag = "8")]
+    pub synchronization: i32,
+    /// How copies of it are aggregated: 0 not at all, 1 their sum, 2 their mean, 3 the first.
+    #[prost(int32, tag = "9")]
+    pub aggregation: i32,
+}
+
 /// Formats of checkpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
 #[repr(i32)]

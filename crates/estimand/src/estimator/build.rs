@@ -10,6 +10,7 @@ use tracing::info;
 
 use super::Estimator;
 use crate::EstimatorSpec;
+use crate::export::ServingInputReceiver;
 use crate::feeding::Placeholders;
 use crate::input_fn::{InputFn, InputFnContext};
 use crate::model_fn::{InputSpec, ModelFnContext};
@@ -73,13 +74,33 @@ impl Estimator {
         let labelled = InputSpec { labels: Default::default(), ..input.clone() };
         let input = if mode == Mode::Predict { &labelled } else { input };
         let cx = ModelFnContext::new(mode, input, &self.params, &self.config);
-        info!("Calling model_fn.");
-        let spec =
-            (self.model_fn)(&cx)?.checked(&cx).map_err(|e| e.context(format!("in the model function, mode {mode}")))?;
-        info!("Done calling model_fn.");
-        self.check_sites(mode, cx.graph())?;
+        let spec = self.call(&cx)?;
         let placeholders = Placeholders::of(&cx);
         Ok(BuiltModel { graph: cx.graph().clone(), spec, placeholders })
+    }
+
+    /// Calls the model function with features that `receive` makes in the graph.
+    pub(crate) fn build_for(
+        &self,
+        mode: Mode,
+        receive: impl FnOnce(&Graph) -> Result<ServingInputReceiver>,
+    ) -> Result<(Graph, EstimatorSpec, ServingInputReceiver)> {
+        let (cx, received) = ModelFnContext::receiving(mode, &self.params, &self.config, |graph| {
+            let received = receive(graph)?;
+            Ok((received.features.clone(), received))
+        })?;
+        let spec = self.call(&cx)?;
+        Ok((cx.graph().clone(), spec, received))
+    }
+
+    fn call(&self, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+        let mode = cx.mode();
+        info!("Calling model_fn.");
+        let spec =
+            (self.model_fn)(cx)?.checked(cx).map_err(|e| e.context(format!("in the model function, mode {mode}")))?;
+        info!("Done calling model_fn.");
+        self.check_sites(mode, cx.graph())?;
+        Ok(spec)
     }
 
     /// Checks that a variable comes from the same line in every mode. Otherwise a name that moved

@@ -1,8 +1,13 @@
 //! Initial values of a model whose folder has no checkpoint.
 
-use estimand_tensor::{Array, Error, Result, warn};
+use std::sync::Arc;
+
+use estimand_graph::Body;
+use estimand_tensor::{Array, Error, Mode, Result, warn};
 
 use super::Estimator;
+use crate::manifest::Meant;
+use crate::model_folder::Which;
 use crate::session::TrainSession;
 
 /// How to treat a model whose weights nobody has set: neither a checkpoint, nor a warm start, nor
@@ -44,6 +49,27 @@ impl Estimator {
                  TensorFlow does",
             )),
         }
+    }
+
+    /// Makes a session of a model with the weights of a checkpoint, or else with those of the warm
+    /// start or the model function. It is an error if nobody has set the weights.
+    pub(crate) fn session_to_export(
+        &self,
+        body: Arc<Body>,
+        initial_values: Vec<(String, Array)>,
+        which: &Which,
+    ) -> Result<TrainSession> {
+        let meant = Meant::new(&body, Mode::Predict, None, &self.config);
+        let mut session = TrainSession::new(body, meant, &self.config, 0)?;
+        if self.restore(&mut session, which)?.is_none() {
+            if self.warm_start_from.is_none() && initial_values.is_empty() && session.has_weights() {
+                let folder = self.model_dir.display();
+                return Err(Error::config(format!("there is no checkpoint in {folder} to export"))
+                    .help("check model_dir, or train first"));
+            }
+            self.initialize(&mut session, initial_values)?;
+        }
+        Ok(session)
     }
 
     /// Sets the initial values of the model function, and then those of the warm start.

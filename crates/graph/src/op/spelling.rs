@@ -149,7 +149,7 @@ impl dyn Spelling + '_ {
 }
 
 /// A node that is a constant.
-pub(crate) fn constant(def: NodeDef, value: &Array) -> NodeDef {
+pub fn constant(def: NodeDef, value: &Array) -> NodeDef {
     typed(def, "dtype", value.dtype()).attr("value", TensorProto::from_array(value))
 }
 

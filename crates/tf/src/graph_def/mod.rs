@@ -31,14 +31,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use estimand_graph::op::spelling::{Spelling, type_list, typed};
-use estimand_graph::{Body, Graph, LookupTable, NodeId, Tensor, Value, VarId};
-use estimand_tensor::{DType, Dim, Error, Result, Symbol};
+use estimand_graph::{Body, Graph, LookupTable, NodeId, Role, Tensor, Value, VarId};
+use estimand_tensor::{DType, Dim, Dims, Error, Result, Symbol};
 use estimand_wire::{GraphDef, Message, NodeDef, TensorShapeProto, VersionDef};
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 
 pub use names::Names;
 
@@ -65,6 +65,44 @@ pub struct Export {
     pub initializers: Vec<String>,
     /// The files that the initializers read.
     pub assets: Vec<Asset>,
+    /// The variables that the nodes use, in the order of their handles.
+    pub variables: Vec<Handle>,
+}
+
+/// A variable of a written graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// The name of the variable, as in a checkpoint.
+    pub variable: String,
+    /// The node that holds its handle.
+    pub node: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes.
+    pub dims: Dims,
+    /// Whether an optimizer changes it.
+    pub is_trainable: bool,
+}
+
+/// A graph to write, and what of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The graph.
+    pub body: &'a Body,
+    /// The values to write, with all nodes that they need.
+    pub fetches: &'a [Value],
+    /// Variables to write even if no node uses them.
+    pub variables: &'a [VarId],
+}
+
+/// The text of a constant that names a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AssetText {
+    /// The path of the file, so that the graph runs as it is.
+    Path,
+    /// Nothing: whoever loads the graph feeds the constant. The graph is then the same wherever the
+    /// file is.
+    Fed,
 }
 
 /// A file that a graph reads.
@@ -78,13 +116,31 @@ pub struct Asset {
 
 /// Like [`graph_def`], with the initializers of its tables and the files they read.
 pub fn export(body: &Body, fetches: &[Value]) -> Result<Export> {
-    let mut writer = Writer::new(body);
-    for id in needed(body, fetches)? {
-        writer.node(id)?;
+    Ok(export_all(&[Part { body, fetches, variables: &[] }], AssetText::Path)?.0)
+}
+
+/// Writes several graphs as one. Variables of the same name and tables of the same terms are
+/// written once. Returns the names of the nodes of each graph too.
+pub fn export_all(parts: &[Part<'_>], asset_text: AssetText) -> Result<(Export, Vec<Names>)> {
+    let mut shared = Shared::new(asset_text);
+    let (mut all_names, mut taken) = (Vec::new(), HashMap::new());
+    for part in parts {
+        let mut writer = Writer::new(part.body, Names::after(part.body, taken), shared);
+        for id in needed(part.body, part.fetches)? {
+            writer.node(id)?;
+        }
+        for &id in part.variables {
+            writer.handle(id);
+        }
+        taken = writer.names.taken();
+        all_names.push(writer.names);
+        shared = writer.shared;
     }
+    let Shared { written: node, handles, initializers, assets, .. } = shared;
     let versions = Some(VersionDef { producer: PRODUCER, ..Default::default() });
-    let graph_def = GraphDef { node: writer.written, versions, ..Default::default() };
-    Ok(Export { graph_def, initializers: writer.initializers, assets: writer.assets })
+    let graph_def = GraphDef { node, versions, ..Default::default() };
+    let variables = handles.into_values().collect();
+    Ok((Export { graph_def, initializers, assets, variables }, all_names))
 }
 
 /// Like [`graph_def`], encoded as the bytes of a file. Equal graphs give equal bytes.
@@ -101,41 +157,56 @@ fn needed(body: &Body, fetches: &[Value]) -> Result<Vec<NodeId>> {
     Ok((0..needed.len()).filter(|&i| needed[i]).map(|i| NodeId(i as u32)).collect())
 }
 
-/// The nodes written so far, with their names.
+/// The nodes written so far, of all graphs.
+struct Shared {
+    written: Vec<NodeDef>,
+    /// The variables, by name.
+    handles: IndexMap<String, Handle>,
+    /// The handles of tables, by the address of their terms and by direction.
+    tables: BTreeMap<(usize, bool), String>,
+    initializers: Vec<String>,
+    assets: Vec<Asset>,
+    asset_text: AssetText,
+}
+
+impl Shared {
+    fn new(asset_text: AssetText) -> Shared {
+        Shared {
+            written: Vec::new(),
+            handles: IndexMap::new(),
+            tables: BTreeMap::new(),
+            initializers: Vec::new(),
+            assets: Vec::new(),
+            asset_text,
+        }
+    }
+}
+
+/// Writes one graph.
 struct Writer<'a> {
     body: &'a Body,
     names: Names,
-    written: Vec<NodeDef>,
+    shared: Shared,
     /// Placeholders that are written, also if only their sizes are needed. Each is written once.
     placeholders: IndexSet<NodeId>,
-    /// The nodes that hold a variable's handle.
-    handles: BTreeMap<VarId, String>,
     /// The nodes that read a variable.
     readers: BTreeMap<VarId, Vec<String>>,
     /// The nodes that compute a size, an i32 scalar each.
     sizes: BTreeMap<Symbol, String>,
     /// Whether a size is being written, which may need others.
     is_inside_size: bool,
-    /// The handles of tables, by the address of their terms and by direction.
-    tables: BTreeMap<(usize, bool), String>,
-    initializers: Vec<String>,
-    assets: Vec<Asset>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(body: &'a Body) -> Writer<'a> {
+    fn new(body: &'a Body, names: Names, shared: Shared) -> Writer<'a> {
         Writer {
             body,
-            names: Names::new(body),
-            written: Vec::new(),
+            names,
+            shared,
             placeholders: IndexSet::new(),
-            handles: BTreeMap::new(),
             readers: BTreeMap::new(),
             sizes: BTreeMap::new(),
             is_inside_size: false,
-            tables: BTreeMap::new(),
-            initializers: Vec::new(),
-            assets: Vec::new(),
         }
     }
 
@@ -151,7 +222,7 @@ impl<'a> Writer<'a> {
         let spelled = node.op.rules().spell(def, node, self);
         let def =
             spelled.map_err(|e| e.context(format!("in node `{}` ({})", node.name, node.op.name())).at(node.site))?;
-        self.written.push(def);
+        self.shared.written.push(def);
         Ok(())
     }
 }
@@ -171,7 +242,7 @@ impl Spelling for Writer<'_> {
 
     fn add(&mut self, def: NodeDef) -> String {
         let name = def.name.clone();
-        self.written.push(def);
+        self.shared.written.push(def);
         name
     }
 
@@ -181,17 +252,24 @@ impl Spelling for Writer<'_> {
 
     /// Checkpoints know a variable by its `shared_name`.
     fn handle(&mut self, id: VarId) -> String {
-        if let Some(name) = self.handles.get(&id) {
-            return name.clone();
-        }
         let spec = self.body.variables().spec(id);
+        if let Some(handle) = self.shared.handles.get(&spec.name) {
+            return handle.node.clone();
+        }
         let def = NodeDef::new(self.names.unused(&spec.name), "VarHandleOp");
         let def = typed(def, "dtype", spec.dtype)
             .attr("shape", TensorShapeProto::of(spec.dims.iter().map(|&n| n as i64)))
             .attr("shared_name", spec.name.as_str());
-        let name = self.add(def);
-        self.handles.insert(id, name.clone());
-        name
+        let node = self.add(def);
+        let handle = Handle {
+            variable: spec.name.clone(),
+            node: node.clone(),
+            dtype: spec.dtype,
+            dims: spec.dims.clone(),
+            is_trainable: spec.role == Role::Model { trainable: true },
+        };
+        self.shared.handles.insert(spec.name.clone(), handle);
+        node
     }
 
     fn readers(&mut self, id: VarId) -> &mut Vec<String> {
@@ -206,17 +284,18 @@ impl Spelling for Writer<'_> {
         graph.check()?;
         let body: &Body = &graph.body();
         let values: Vec<Value> = results.iter().map(|t| t.value()).collect();
-        let mut inner = Writer::new(body);
-        inner.names = self.names.inside(body, &def.name, &def.input);
+        let names = self.names.inside(body, &def.name, &def.input);
+        // Its variables and tables are its own.
+        let mut inner = Writer::new(body, names, Shared::new(self.shared.asset_text));
         let is_input = |id: &NodeId| body.node(*id).op.is_placeholder();
         inner.placeholders = (0..body.nodes().len()).map(|i| NodeId(i as u32)).filter(is_input).collect();
         for id in needed(body, &values)? {
             inner.node(id)?;
         }
         let inputs = values.iter().map(|&value| inner.names.tensor(value)).collect();
-        let Writer { names, written, .. } = inner;
+        let Writer { names, shared, .. } = inner;
         self.names.take_all(names);
-        self.written.extend(written);
+        self.shared.written.extend(shared.written);
         let dtypes: Vec<DType> = results.iter().map(|t| t.dtype()).collect();
         Ok(NodeDef { op: "IdentityN".into(), input: inputs, ..def }.attr("T", type_list(&dtypes)))
     }

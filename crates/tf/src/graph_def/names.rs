@@ -19,7 +19,12 @@ pub struct Names {
 impl Names {
     /// The names of all nodes of a graph.
     pub fn new(body: &Body) -> Names {
-        let mut names = Names { nodes: Vec::new(), taken: HashMap::new() };
+        Names::after(body, HashMap::new())
+    }
+
+    /// The names of a graph that is written after others, whose names are taken.
+    pub(super) fn after(body: &Body, taken: HashMap<String, usize>) -> Names {
+        let mut names = Names { nodes: Vec::new(), taken };
         for node in body.nodes() {
             let name = match node.op {
                 // TF: the handle has the variable's own name.
@@ -47,6 +52,11 @@ impl Names {
             inside.nodes.push(name);
         }
         inside
+    }
+
+    /// Moves the used names out, for the next graph.
+    pub(super) fn taken(&mut self) -> HashMap<String, usize> {
+        std::mem::take(&mut self.taken)
     }
 
     /// Takes back the used names that [`Names::inside`] has moved out.

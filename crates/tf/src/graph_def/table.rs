@@ -3,10 +3,10 @@
 
 use estimand_graph::LookupTable;
 use estimand_graph::op::spelling::{Spelling, typed};
-use estimand_tensor::{Array, DType, Result, Strings};
+use estimand_tensor::{Array, DType, Result, Sha256, Strings};
 use estimand_wire::NodeDef;
 
-use super::{Asset, Writer};
+use super::{Asset, AssetText, Writer};
 
 /// TF: the column indices for the whole line of a file and for its line number.
 const WHOLE_LINE: i64 = -2;
@@ -17,11 +17,11 @@ impl Writer<'_> {
     /// terms.
     pub(super) fn lookup_table(&mut self, table: &LookupTable, reverse: bool) -> Result<String> {
         let key = (std::ptr::from_ref(table.vocabulary()) as usize, reverse);
-        if let Some(handle) = self.tables.get(&key) {
+        if let Some(handle) = self.shared.tables.get(&key) {
             return Ok(handle.clone());
         }
         let handle = self.part("table", if reverse { "terms" } else { "ids" }, "HashTableV2");
-        let shared_name = handle.name.clone();
+        let shared_name = format!("{}_{}", handle.name, digest(table));
         let (from, to) = match reverse {
             false => (table.dtype(), DType::I64),
             true => (DType::I64, DType::Str),
@@ -31,9 +31,12 @@ impl Writer<'_> {
         let handle = self.add(handle);
         let initializer = match table.file() {
             Some((path, size)) if !(reverse && table.dtype() != DType::Str) => {
-                let path_text = path.to_string_lossy();
-                let asset = self.constant(&handle, "file", &Array::from_strings([], [path_text.as_bytes()])?)?;
-                self.assets.push(Asset { tensor: format!("{asset}:0"), path: path.to_path_buf() });
+                let text = match self.shared.asset_text {
+                    AssetText::Path => path.to_string_lossy(),
+                    AssetText::Fed => "".into(),
+                };
+                let asset = self.constant(&handle, "file", &Array::from_strings([], [text.as_bytes()])?)?;
+                self.shared.assets.push(Asset { tensor: format!("{asset}:0"), path: path.to_path_buf() });
                 let (key_index, value_index) =
                     if reverse { (LINE_NUMBER, WHOLE_LINE) } else { (WHOLE_LINE, LINE_NUMBER) };
                 let def = self.part(&handle, "initialize", "InitializeTableFromTextFileV2");
@@ -47,8 +50,8 @@ impl Writer<'_> {
             _ => self.import(&handle, table, reverse)?,
         };
         let initializer = self.add(initializer);
-        self.initializers.push(initializer);
-        self.tables.insert(key, handle.clone());
+        self.shared.initializers.push(initializer);
+        self.shared.tables.insert(key, handle.clone());
         Ok(handle)
     }
 
@@ -69,4 +72,18 @@ impl Writer<'_> {
         let def = self.part(handle, "initialize", "LookupTableImportV2");
         Ok(typed(typed(def.input(handle).input(keys).input(values), "Tin", from), "Tout", to))
     }
+}
+
+/// Identifies the terms of a table. Tables with the same `shared_name` are one table in a process
+/// that loads several graphs, so the name must say what the table holds.
+fn digest(table: &LookupTable) -> String {
+    let n = table.vocabulary().len();
+    let numbers: Vec<i64> = (0..n as i64).collect();
+    let mut terms = Strings::with_capacity(n);
+    table.vocabulary().terms().find(&numbers, b"", &mut terms);
+    let mut digest = Sha256::new().update(table.dtype().to_string().as_bytes());
+    for term in terms.iter() {
+        digest = digest.update(&(term.len() as u64).to_le_bytes()).update(term);
+    }
+    digest.finish()[..16].to_string()
 }

@@ -1,0 +1,103 @@
+//! The folder of an export. It is made under a temporary name, which a server that polls ignores,
+//! and renamed when it is complete.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use estimand_tensor::{Error, Result};
+use estimand_wire::temporary::{make_folders, sync_folder};
+
+/// The number of names that are tried, one per second, as in TensorFlow.
+const N_TRIES: usize = 10;
+
+/// A folder that is removed unless it is published.
+pub(super) struct Unpublished {
+    base: PathBuf,
+    path: PathBuf,
+}
+
+impl Unpublished {
+    /// Makes a folder with a random name that begins with `temp-`.
+    pub(super) fn new(base: &Path) -> Result<Unpublished> {
+        make_folders(base).map_err(|e| Error::io(base, "make", &e))?;
+        for _ in 0..N_TRIES {
+            let path = base.join(format!("temp-{}-{:016x}", now().as_secs(), random()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Unpublished { base: base.to_path_buf(), path }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::io(&path, "make", &error)),
+            }
+        }
+        Err(Error::internal("ten random names are taken"))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Copies a file to a path below `assets.extra`.
+    pub(super) fn copy_extra(&self, to: &Path, source: &Path) -> Result<()> {
+        let is_inside = to.components().all(|part| matches!(part, Component::Normal(_)));
+        if to.as_os_str().is_empty() || !is_inside {
+            return Err(Error::config(format!("the extra asset {} is not a path below assets.extra", to.display()))
+                .help("give a relative path without `..`"));
+        }
+        let to = self.path.join("assets.extra").join(to);
+        let folder = to.parent().unwrap_or(&self.path);
+        make_folders(folder).map_err(|e| Error::io(folder, "make", &e))?;
+        fs::copy(source, &to).map_err(|e| Error::io(source, "copy", &e))?;
+        fs::File::open(&to).and_then(|file| file.sync_all()).map_err(|e| Error::io(&to, "write", &e))
+    }
+
+    /// Gives the folder its name: the time in seconds. If the name is taken, waits for the next.
+    pub(super) fn publish(mut self) -> Result<PathBuf> {
+        for name in ["saved_model.pb", "variables/variables", "assets/file", "assets.extra/file"] {
+            let inside = self.path.join(name);
+            if inside.parent().is_some_and(Path::is_dir) {
+                sync_folder(&inside)?;
+            }
+        }
+        let mut last = None;
+        for _ in 0..N_TRIES {
+            let time = now();
+            let target = self.base.join(time.as_secs().to_string());
+            if !target.exists() {
+                match fs::rename(&self.path, &target) {
+                    Ok(()) => {
+                        self.path = PathBuf::new();
+                        sync_folder(&target)?;
+                        return Ok(target);
+                    }
+                    Err(error) if !target.exists() => return Err(Error::io(&target, "make", &error)),
+                    Err(_) => {}
+                }
+            }
+            last = Some(target);
+            sleep(Duration::from_secs(1) - Duration::from_nanos(u64::from(time.subsec_nanos())));
+        }
+        let last = last.map_or(String::new(), |path| path.display().to_string());
+        Err(Error::config(format!("{N_TRIES} names for the export are taken, the last is {last}"))
+            .help("check the clock, and whether another process exports to the same folder"))
+    }
+}
+
+impl Drop for Unpublished {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            // Whoever sees the error of the export does not need another one.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// A random number from the standard library's only source.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
