@@ -13,6 +13,7 @@ pub(crate) mod enumerate;
 pub(crate) mod filter;
 pub(crate) mod interleave;
 pub(crate) mod map;
+mod map_feature;
 pub(crate) mod mixed;
 pub(crate) mod padded_batch;
 pub(crate) mod prefetch;

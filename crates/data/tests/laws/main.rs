@@ -8,6 +8,7 @@ mod datasets;
 mod fingerprints;
 #[path = "../../../../tests/estimator/hooks/log_lines.rs"]
 mod log_lines;
+mod map_feature;
 mod plans;
 mod resume;
 mod schema;
