@@ -6,6 +6,7 @@ mod combined;
 mod csv;
 mod datasets;
 mod fingerprints;
+mod head;
 #[path = "../../../../tests/estimator/hooks/log_lines.rs"]
 mod log_lines;
 mod map_feature;
