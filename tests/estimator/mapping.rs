@@ -4,7 +4,7 @@ use estimand::Input;
 use estimand::data::InputContext;
 use estimand::graph::{Encoding, LookupTable, RaggedTensor};
 use estimand::prelude::*;
-use estimand::tensor::Feature;
+use estimand::tensor::{Batch, Feature};
 
 fn words(n: usize) -> Dataset {
     let texts: Vec<String> = (0..n).map(|i| format!("Word {}", i % 7)).collect();
@@ -48,10 +48,38 @@ fn rows_have_their_own_results_on_any_threads() -> Result<()> {
             // A zero is a missing number of a dense feature.
             let n_zeros = labels.as_slice::<i64>()?.iter().filter(|&&label| label == 0).count();
             assert_eq!(itself.values().len(), labels.len() - n_zeros);
-            assert!(batch.feature("text").is_err());
+            // What the graph does not make stays.
+            let texts = dense(batch.feature("text")?);
+            assert!(
+                texts.strings()?.zip(labels.as_slice::<i64>()?).all(|(t, y)| t == format!("Word {}", y % 7).as_bytes())
+            );
+            assert_eq!(batch.feature("x")?.dtype(), DType::F32);
         }
         assert_eq!(n, 100, "{n_threads} threads");
     }
+    Ok(())
+}
+
+/// A feature keeps its place and its missing rows if the graph does not make it, and its place if
+/// the graph does.
+#[test]
+fn other_features_stay_as_they_are() -> Result<()> {
+    let rows = Batch::new()
+        .with_feature("a", Array::from([1.0f32, 2.0]))?
+        .with_feature("b", Array::from([3.0f32, 0.0]))?
+        .with_feature("c", Array::from([5.0f32, 0.0]))?
+        .with_label("y", Array::from([0i64, 1]))?
+        .with_weights(Array::from([0.5f32, 1.5]))?;
+    let rows = rows.with_missing("b", Array::from([false, true]))?.with_missing("c", Array::from([false, true]))?;
+    let data = Dataset::from_batch(rows).map_graph(|row| [("c", row.dense("c") + 1.0), ("d", row.dense("a") * 2.0)]);
+    let batch = data.batch(2).iter().next().unwrap()?;
+    assert_eq!(batch.features().keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+    assert_eq!(*batch.feature("b")?, Array::from([3.0f32, 0.0]).into());
+    assert_eq!(*batch.feature("c")?, Array::from([6.0f32, 1.0]).into());
+    assert_eq!(*batch.feature("d")?, Array::from([2.0f32, 4.0]).into());
+    assert_eq!(batch.labels()["y"], Array::from([0i64, 1]).into());
+    assert_eq!(batch.weights(), Some(&Array::from([0.5f32, 1.5])));
+    assert_eq!((batch.missing("b"), batch.missing("c")), (Some(&Array::from([false, true])), None));
     Ok(())
 }
 

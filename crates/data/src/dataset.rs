@@ -11,7 +11,7 @@ use crate::stage::{InputContext, Stage, Stream, Unit};
 use crate::told::Told;
 use crate::transform::batch::{Batched, NoRemainder};
 use crate::transform::filter::Filter;
-use crate::transform::map::Map;
+use crate::transform::map::{Map, MapCall};
 use crate::transform::repeat::Repeat;
 use crate::transform::roles::Roles;
 use crate::transform::shard::Shard;
@@ -199,7 +199,7 @@ impl Dataset {
     /// Before `batch`, the function gets any number of rows and must return the same number. Each
     /// returned row must depend only on its own input row.
     pub fn map(&self, function: impl Fn(Batch) -> Result<Batch> + Send + Sync + 'static) -> Dataset {
-        Dataset::new(Map { input: self.clone(), function: Arc::new(function) })
+        Dataset::new(Map { input: self.clone(), function: Arc::new(function), call: MapCall::Batch })
     }
 
     /// Keeps the rows for which a function returns `true`. The function gets any number of rows and
@@ -228,7 +228,8 @@ impl Dataset {
         self.node.spec.get_or_init(|| self.check().and_then(|()| self.stage().spec())).clone()
     }
 
-    /// The labels of every batch, as far as they are known without reading.
+    /// The labels of every batch, as far as they are known. May read a sample, as
+    /// [`spec`](Dataset::spec) does.
     pub fn label_spec(&self) -> Result<BatchSpec> {
         self.stage().label_spec()
     }

@@ -149,8 +149,8 @@ pub trait Stage: Send + Sync {
     /// result.
     fn spec(&self) -> Result<BatchSpec>;
 
-    /// The labels of every item, as far as they are known without reading. By default, the labels
-    /// of its first input.
+    /// The labels of every item, as far as they are known. May read a sample. By default, the
+    /// labels of its first input.
     fn label_spec(&self) -> Result<BatchSpec> {
         self.inputs().first().map_or(Ok(BatchSpec::default()), Dataset::label_spec)
     }

@@ -16,9 +16,10 @@ use crate::{Input, Inputs};
 
 /// Extends [`Dataset`] with maps that are built as graphs.
 pub trait MapGraph {
-    /// Replaces the features of each row with those that a graph computes from them. Labels and
-    /// weights stay. The graph is built once, from the first rows. It runs in the input threads, a
-    /// few items ahead; the results are the same as with one thread.
+    /// Adds features that a graph computes from those of each row. A computed feature replaces the
+    /// one with its name; all other features, the labels and the weights stay. The graph is built
+    /// once, from the first rows. It runs in the input threads, a few items ahead; the results are
+    /// the same as with one thread.
     ///
     /// Before `batch` the graph receives rows in groups of any size, so the result of a row may
     /// depend on that row only.
@@ -35,6 +36,7 @@ pub trait MapGraph {
     /// let batch = data.batch(2).iter().next().expect("a batch")?;
     /// let Feature::Dense(length) = batch.feature("length")? else { panic!("dense") };
     /// assert_eq!(length.as_slice::<i32>()?, [5, 4]);
+    /// assert!(batch.feature("city").is_ok());
     /// # use estimand::tensor::Feature;
     /// # Ok::<(), Error>(())
     /// ```
@@ -129,7 +131,7 @@ impl Made {
         self.compiled.forward(&*self.state, RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut values)?;
         let mut values = values.into_iter();
         let mut next = || values.next().ok_or_else(|| Error::internal("a run with too few results"));
-        let mut mapped = Batch::new();
+        let mut mapped = batch.clone();
         for output in &self.outputs {
             let first: Array = next()?;
             let feature = match output.is_ragged {
@@ -138,13 +140,7 @@ impl Made {
             };
             mapped = mapped.with_feature(&output.name, feature)?;
         }
-        for (name, label) in batch.labels() {
-            mapped = mapped.with_label(name, label.clone())?;
-        }
-        match batch.weights() {
-            Some(weights) => mapped.with_weights(weights.clone()),
-            None => Ok(mapped),
-        }
+        Ok(mapped)
     }
 }
 

@@ -6,6 +6,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod arithmetic;
 mod array;
 mod batch;
 mod buffer;
@@ -27,6 +28,7 @@ mod strings;
 pub mod vocabulary;
 mod warning;
 
+pub use arithmetic::{Computed, IntoArray, Operand};
 pub use array::{Array, element_count};
 pub use batch::{Batch, BatchSpec, Feature, FeatureSpec};
 pub use collective::{Collective, OneProcess};

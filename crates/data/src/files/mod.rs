@@ -237,6 +237,33 @@ impl Files {
     }
 }
 
+/// The bytes that some programs write at the beginning of a text file.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The number of the line that begins at byte `offset` of a text file. It is counted only when a
+/// message needs it.
+pub(crate) fn line_place(files: &Files, path: &Path, offset: u64) -> String {
+    let count = || {
+        let mut reader = files.open(path, 0).ok()?.take(offset);
+        let (mut n, mut after_cr, mut buffer) = (1, false, vec![0; 64 << 10]);
+        loop {
+            let n_read = reader.read(&mut buffer).ok()?;
+            if n_read == 0 {
+                return Some(n);
+            }
+            // `\r\n` counts as one line end.
+            for &byte in &buffer[..n_read] {
+                n += usize::from(byte == b'\r' || (byte == b'\n' && !after_cr));
+                after_cr = byte == b'\r';
+            }
+        }
+    };
+    match count() {
+        Some(line) => format!("line {line}"),
+        None => format!("at byte {offset}"),
+    }
+}
+
 fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }

@@ -1,8 +1,8 @@
 //! Decodes, resizes and normalises images: arrays `[height, width, channels]`, or batches of them
 //! `[n, height, width, channels]`.
 //!
-//! All are pure functions, for [`Dataset::map_feature`] before or after `batch`. The cargo feature
-//! `image`, on by default, adds PNG and JPEG files and folders of them.
+//! All are pure functions, for [`map_feature`](crate::Dataset::map_feature) before or after
+//! `batch`. The cargo feature `image`, on by default, adds PNG and JPEG files and folders of them.
 //!
 //! ```
 //! use estimand_data::{Dataset, image};
@@ -32,29 +32,7 @@ pub use folder::ImageFolder;
 pub use normalize::{per_image_standardization, standardize, to_unit};
 pub use resize::{Method, resize};
 
-use estimand_tensor::{Array, DType, Error, Feature, Result};
-
-use crate::Dataset;
-
-impl Dataset {
-    /// Changes one feature with a function of its array, as [`map`](Dataset::map) changes batches.
-    pub fn map_feature(
-        &self,
-        name: impl Into<String>,
-        function: impl Fn(&Array) -> Result<Array> + Send + Sync + 'static,
-    ) -> Dataset {
-        let name = name.into();
-        self.map(move |batch| {
-            let Feature::Dense(array) = batch.feature(&name)? else {
-                return Err(Error::shape(format!(
-                    "the feature `{name}` is ragged; expected the same sizes in every row"
-                )));
-            };
-            let changed = function(array).map_err(|e| e.context(format!("in the feature `{name}`")))?;
-            batch.with_feature(&name, changed)
-        })
-    }
-}
+use estimand_tensor::{Array, DType, Error, Result};
 
 /// The number of images, the height, the width and the channels.
 fn image_dims(images: &Array) -> Result<[usize; 4]> {

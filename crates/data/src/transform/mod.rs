@@ -1,7 +1,7 @@
 //! Transformations of rows and batches, one stage per file.
 //!
 //! These stages add nothing to the position of their input: `batch`, `map`, `filter`, `shard`,
-//! `roles`, padding.
+//! `roles`, padding, `sparse_to_dense`.
 
 pub(crate) mod batch;
 pub(crate) mod bucket;
@@ -13,6 +13,7 @@ pub(crate) mod enumerate;
 pub(crate) mod filter;
 pub(crate) mod interleave;
 pub(crate) mod map;
+mod map_feature;
 pub(crate) mod mixed;
 pub(crate) mod padded_batch;
 pub(crate) mod prefetch;
@@ -22,6 +23,7 @@ pub(crate) mod sample;
 pub(crate) mod shard;
 pub(crate) mod shuffle;
 pub(crate) mod skip;
+pub(crate) mod sparse_to_dense;
 mod split;
 pub(crate) mod take;
 pub(crate) mod unbatch;

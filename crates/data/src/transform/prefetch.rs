@@ -8,7 +8,7 @@ use estimand_tensor::{Batch, BatchSpec, Error, Result};
 use crate::ordered::Ordered;
 use crate::rows::{discard, slice};
 use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
-use crate::transform::map::{MapFn, apply, spec_of_first};
+use crate::transform::map::{MapFn, apply, label_spec, specs_of_first};
 use crate::{Dataset, Position};
 
 /// The stage of `prefetch` and `parallel_map`. The position holds the number of rows yielded of a
@@ -77,7 +77,14 @@ impl Stage for Prefetch {
     fn spec(&self) -> Result<BatchSpec> {
         match self.function {
             None => self.input.spec(),
-            Some(_) => spec_of_first(self),
+            Some(_) => Ok(specs_of_first(self)?.0),
+        }
+    }
+
+    fn label_spec(&self) -> Result<BatchSpec> {
+        match self.function {
+            None => self.input.label_spec(),
+            Some(_) => label_spec(self, &self.input),
         }
     }
 
@@ -121,7 +128,7 @@ impl Idle {
         };
         let work = move |item: Result<StreamItem>| match &function {
             None => item,
-            Some(function) => apply(&**function, unit, item?),
+            Some(function) => apply(&**function, "map", unit, item?),
         };
         let mut items = Ordered::new(n_threads, n_ahead, next, work);
         items.start()?;

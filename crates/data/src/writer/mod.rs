@@ -17,10 +17,12 @@
 //! ```
 
 mod csv;
+mod libsvm;
 pub(crate) mod output;
 mod tfrecord;
 
 pub use csv::CsvWriter;
+pub use libsvm::LibSvmWriter;
 pub use output::{Output, publish};
 pub use tfrecord::TfRecordWriter;
 

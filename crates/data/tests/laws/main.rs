@@ -6,8 +6,11 @@ mod combined;
 mod csv;
 mod datasets;
 mod fingerprints;
+mod head;
+mod libsvm;
 #[path = "../../../../tests/estimator/hooks/log_lines.rs"]
 mod log_lines;
+mod map_feature;
 mod plans;
 mod resume;
 mod schema;

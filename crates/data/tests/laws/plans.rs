@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use estimand_data::{Csv, Dataset, Files, ListSpec, Unit, npy};
+use estimand_data::{Csv, Dataset, Files, LibSvm, ListSpec, Unit, npy};
 use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result};
 use estimand_wire::example::{ExampleBuilder, SequenceExampleBuilder, encode_batch};
 use estimand_wire::record::RecordWriter;
@@ -171,9 +171,39 @@ pub fn sequences(buffer_size: usize) -> Dataset {
     )
 }
 
+/// Row i of 21 in two LIBSVM files: the query i, the label i % 3, and i % 4 pairs; with comments
+/// and empty lines.
+pub fn libsvm_files() -> &'static [PathBuf] {
+    static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let mut paths = Vec::new();
+        for (i, range) in [0..13i64, 13..21].into_iter().enumerate() {
+            let mut text = "# rows\n".to_string();
+            for id in range {
+                let pairs: String = (0..id % 4).map(|j| format!(" {}:{}.5", 1 + id + 2 * j, j)).collect();
+                text += &format!("{} qid:{id}{pairs}{}\n", id % 3, [" # odd", "", "\n"][id as usize % 3]);
+            }
+            paths.push(folder().join(format!("rows-{i}.svm")));
+            std::fs::write(&paths[i], text).unwrap();
+        }
+        paths
+    })
+}
+
+/// They read by pieces of a size, with the query as the number, dense or not.
+pub fn libsvm(buffer_size: usize, dense: bool) -> Dataset {
+    let files = LibSvm::new(Files::new(libsvm_files()).buffer_size(buffer_size)).query_id().label_dtype(DType::I64);
+    let files = if dense { files.dense() } else { files };
+    files.dataset().map(|batch| {
+        let id = batch.feature("qid")?.clone();
+        batch.with_feature("id", id)
+    })
+}
+
 /// A source under up to seven transformations.
 pub fn random_plan(dice: &mut Dice) -> Dataset {
-    let mut data = match dice.below(6) {
+    let mut data = match dice.below(7) {
+        6 => libsvm(1 + dice.below(60) as usize, dice.below(2) == 0),
         4 => sequences(1 + dice.below(200) as usize),
         3 => csv(1 + dice.below(100) as usize),
         0 => Dataset::from_batch(rows(dice.below(30) as i64)),

@@ -1,6 +1,6 @@
 //! Rows, lines, records and fields without an end.
 
-use estimand_data::{Csv, Dataset, Files, Limits, OnError};
+use estimand_data::{Csv, Dataset, Files, IndexBase, LibSvm, Limits, OnError};
 use estimand_tensor::{DType, Error, FeatureSpec};
 use estimand_wire::record::RecordWriter;
 
@@ -35,6 +35,24 @@ fn lines_of_text() {
     says(&error, &["x.txt", "the limit is 1048576 (`line_bytes`)"]);
     // 8 MiB is a line by default.
     assert_eq!(Dataset::from_text_lines(&path).iter().count(), 1);
+}
+
+/// A line without an end is found while the indices are counted, and while rows are read.
+#[test]
+fn lines_of_libsvm() {
+    let turn = Turn::take();
+    let folder = Folder::new("libsvm");
+    let path = folder.file("x.svm", [b"1 1:1\n1".as_slice(), &b" 1:1".repeat(2 << 20)].concat());
+    let limits = Limits { line_bytes: 1 << 20, ..Limits::default() };
+    for base in [IndexBase::Auto, IndexBase::One] {
+        let data = LibSvm::new(&path).limits(limits).index_base(base).dataset();
+        let error = turn.within(16 << 20, || first_error(&data));
+        says(&error, &["x.svm", "line 2", "the limit is 1048576 (`line_bytes`)"]);
+    }
+    // Short rows of a wide matrix: only the rows that are asked for are made dense.
+    let path = folder.file("wide.svm", "1 1:1\n".repeat(100_000));
+    let data = LibSvm::new(&path).n_features(1 << 20).index_base(IndexBase::One).dense().dataset();
+    turn.within(64 << 20, || assert_eq!(data.batch(2).iter().next().unwrap().unwrap().n_rows(), 2));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use estimand_tensor::cpu::text::ParseNumber;
 use estimand_tensor::{Array, DType, Element, Error, FeatureSpec, Result, Strings};
 
 use super::infer::InferredColumn;
+use crate::source::shown;
 
 /// The type and options of a column.
 #[derive(Clone, Debug)]
@@ -47,13 +48,6 @@ impl fmt::Display for Origin {
 pub(crate) struct BadField {
     pub(crate) message: String,
     pub(crate) help: String,
-}
-
-/// Formats the text of a field for messages.
-pub(crate) fn shown(text: &[u8]) -> String {
-    const MOST: usize = 80;
-    let more = if text.len() > MOST { "..." } else { "" };
-    format!("{}{more}", text[..text.len().min(MOST)].escape_ascii())
 }
 
 /// Whether a text means a missing value: the empty text, or one of the given texts, with or without

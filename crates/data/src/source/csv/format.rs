@@ -1,15 +1,15 @@
 //! The format of CSV text: turns chunks of files into rows.
 
-use std::io::Read;
 use std::path::Path;
 
 use estimand_tensor::{Batch, Error, Limits};
 
-use super::column::{BadField, Column, shown};
+use super::column::{BadField, Column};
 use super::dialect::Dialect;
 use super::records::{Records, Span};
-use crate::files::Files;
 use crate::files::chunk::{Bad, Chunk, Cut, Format, Parsed};
+use crate::files::{BYTE_ORDER_MARK, Files, line_place};
+use crate::source::shown;
 
 /// All that is known about the files before their rows are read.
 #[derive(Debug)]
@@ -39,8 +39,6 @@ pub(crate) enum Header {
 pub(crate) fn longest_row(limits: &Limits) -> usize {
     limits.line_bytes.min(i32::MAX as usize)
 }
-
-pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Rows that have all their fields.
 struct Rows<'a> {
@@ -102,27 +100,8 @@ impl Format for CsvFormat {
         parsed
     }
 
-    /// The line number, counted only when a message needs it.
     fn place(&self, files: &Files, path: &Path, offset: u64) -> String {
-        let count = || {
-            let mut reader = files.open(path, 0).ok()?.take(offset);
-            let (mut n, mut after_cr, mut buffer) = (1, false, vec![0; 64 << 10]);
-            loop {
-                let n_read = reader.read(&mut buffer).ok()?;
-                if n_read == 0 {
-                    return Some(n);
-                }
-                // `\r\n` counts as one line end.
-                for &byte in &buffer[..n_read] {
-                    n += usize::from(byte == b'\r' || (byte == b'\n' && !after_cr));
-                    after_cr = byte == b'\r';
-                }
-            }
-        };
-        match count() {
-            Some(line) => format!("line {line}"),
-            None => format!("at byte {offset}"),
-        }
+        line_place(files, path, offset)
     }
 }
 

@@ -24,10 +24,11 @@ use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Limits, Result};
 
 use crate::files::stream::FileStream;
 use crate::files::{Compression, Files, OnError};
+use crate::source::shown;
 use crate::stage::{InputContext, Stage, Stream};
 use crate::told::Told;
 use crate::{Dataset, Position};
-use column::{Column, Origin, is_missing, shown};
+use column::{Column, Origin, is_missing};
 use counted::CountedStream;
 use dialect::Dialect;
 use format::{CsvFormat, Header};

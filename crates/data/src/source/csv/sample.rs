@@ -7,10 +7,10 @@ use std::path::Path;
 use estimand_tensor::{Limits, Result};
 
 use super::dialect::Dialect;
-use super::format::{BYTE_ORDER_MARK, longest_row};
+use super::format::longest_row;
 use super::records::Records;
-use crate::files::Files;
 use crate::files::ceiling::read_error;
+use crate::files::{BYTE_ORDER_MARK, Files};
 
 /// The number of bytes after which a sample is large enough, if it has a row.
 const ENOUGH: usize = 16 << 20;
