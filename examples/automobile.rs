@@ -8,38 +8,25 @@
 use estimand::console::{self, Level};
 use estimand::data::Csv;
 use estimand::prelude::*;
-use estimand::tensor::{Feature, FeatureSpec};
 
 const CARS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/automobiles.csv");
 const STYLES: [&str; 5] = ["convertible", "hardtop", "hatchback", "sedan", "wagon"];
 
-fn prices(feature: &Feature) -> Result<&[f32]> {
-    match feature {
-        Feature::Dense(price) => price.as_slice(),
-        Feature::Ragged(_) => Err(Error::internal("a price is one number")),
-    }
-}
-
 /// Returns the cars whose price is known, which is then in thousands: training rows and test rows.
 fn cars() -> [Dataset; 2] {
     let number = || FeatureSpec::dense_or(Array::scalar(0.0f32));
-    let numbers = ["curb-weight", "highway-mpg", "price"].map(|name| (name, number()));
-    let cars = Csv::new(CARS)
+    Csv::new(CARS)
         .header(false)
         .column_names(["make", "body-style", "curb-weight", "highway-mpg", "price"])
-        .features(numbers)
+        .features(["curb-weight", "highway-mpg", "price"].map(|name| (name, number())))
         .na_values(["?"])
+        .label("price")
         .dataset()
-        .filter(|cars| Ok(prices(cars.feature("price")?)?.iter().map(|&price| price > 0.0).collect()))
-        .map(|cars| {
-            let thousands: Vec<f32> = prices(cars.feature("price")?)?.iter().map(|price| price / 1000.0).collect();
-            let others = cars.features().iter().filter(|(name, _)| &***name != "price");
-            let row = others.map(|(name, feature)| (name, feature.clone()));
-            row.into_iter()
-                .try_fold(estimand::tensor::Batch::new(), |batch, (name, feature)| batch.with_feature(name, feature))?
-                .with_label("price", Array::from(thousands))
-        });
-    [cars.take(420), cars.skip(420)]
+        .filter(|cars| {
+            Ok(cars.labels()["price"].dense()?.as_slice::<f32>()?.iter().map(|&price| price > 0.0).collect())
+        })
+        .map_feature("price", |price| price / 1000.0)
+        .split([0.7, 0.3], 7)
 }
 
 /// Trains a model. Returns the root of its mean squared error on the test rows, in dollars.
@@ -59,18 +46,14 @@ fn main() -> Result<()> {
     let make = categorical_column_with_hash_bucket("make", 200);
     let config = RunConfig::new().tf_random_seed(1);
 
-    let linear = LinearRegressor::new([(&weight).into(), (&mpg).into(), (&style).into(), (&make).into()])
-        .config(config.clone())
-        .build()?;
+    let linear = LinearRegressor::new(columns![&weight, &mpg, &style, &make]).config(config.clone()).build()?;
     let linear_error = error(&linear, &train, &test)?;
 
-    let deep = DnnRegressor::new(
-        [20, 20],
-        [weight.into(), mpg.into(), indicator_column(style).into(), embedding_column(make, 3).into()],
-    )
-    .optimizer(Optimizer::new(Adagrad::default(), 0.1))
-    .config(config)
-    .build()?;
+    let columns = columns![weight, mpg, indicator_column(style), embedding_column(make, 3)];
+    let deep = DnnRegressor::new([20, 20], columns)
+        .optimizer(Optimizer::new(Adagrad::default(), 0.1))
+        .config(config)
+        .build()?;
     let deep_error = error(&deep, &train, &test)?;
 
     let questions = [

@@ -11,7 +11,6 @@ use estimand::console::{self, Level};
 use estimand::data::datasets;
 use estimand::nn::metric;
 use estimand::prelude::*;
-use estimand::tensor::Feature;
 
 const EDUCATION: [&str; 16] = [
     "Bachelors",
@@ -38,17 +37,16 @@ fn columns() -> Columns {
     let relationship = categorical_column_with_vocabulary_list("relationship", RELATIONSHIP);
     let gender = categorical_column_with_vocabulary_list("gender", ["Female", "Male"]);
     let occupation = categorical_column_with_hash_bucket("occupation", 100);
-    let columns: [FeatureColumn; 8] = [
-        numeric_column("age").z_score(38.6, 13.7).into(),
-        numeric_column("capital-gain").z_score(1_079.0, 7_452.0).into(),
-        numeric_column("capital-loss").z_score(87.5, 403.0).into(),
-        numeric_column("hours-per-week").z_score(40.4, 12.4).into(),
-        indicator_column(gender).into(),
-        indicator_column(relationship).into(),
-        embedding_column(education, 8).into(),
-        embedding_column(occupation, 8).into(),
-    ];
-    columns.into()
+    columns![
+        numeric_column("age").z_score(38.6, 13.7),
+        numeric_column("capital-gain").z_score(1_079.0, 7_452.0),
+        numeric_column("capital-loss").z_score(87.5, 403.0),
+        numeric_column("hours-per-week").z_score(40.4, 12.4),
+        indicator_column(gender),
+        indicator_column(relationship),
+        embedding_column(education, 8),
+        embedding_column(occupation, 8),
+    ]
 }
 
 fn census(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
@@ -91,13 +89,10 @@ fn main() -> Result<()> {
     println!("{trained}\n");
     let metrics = model.evaluate(&test_rows)?;
 
-    let people = test.dataset().take(4).batch(4);
-    let person = people.iter().next().ok_or_else(|| Error::internal("no rows"))??;
-    let Feature::Dense(jobs) = person.feature("occupation")? else { return Err(Error::internal("a dense feature")) };
-    for (job, answer) in jobs.strings()?.zip(model.predict(&people)) {
+    for answer in model.predict(PredictSpec::new(test.dataset().take(4).batch(4)).forward(["occupation"])) {
         let answer = answer?;
         let (class, probability) = (answer.i64("class")?[0], answer.f32("probability")?[0]);
-        println!("{:<18} class {class}, probability {probability:.3}", String::from_utf8_lossy(job));
+        println!("{:<18} class {class}, probability {probability:.3}", answer.text("occupation")?);
     }
     println!("accuracy = {:.4}", metrics["accuracy"]);
     println!("auc = {:.4}", metrics["auc"]);

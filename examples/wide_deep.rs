@@ -16,7 +16,6 @@ const AGES: [f64; 10] = [18.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 6
 
 /// The columns of the wide and of the deep part.
 fn columns() -> (Columns, Columns) {
-    let age = numeric_column("age");
     let education = categorical_column_with_vocabulary_list(
         "education",
         [
@@ -69,31 +68,29 @@ fn columns() -> (Columns, Columns) {
         ],
     );
     let occupation = categorical_column_with_hash_bucket("occupation", 1_000);
-    let buckets = bucketized_column(&age, AGES);
+    let buckets = bucketized_column(&numeric_column("age"), AGES);
 
-    let wide: [FeatureColumn; 8] = [
-        (&education).into(),
-        (&marital_status).into(),
-        (&relationship).into(),
-        (&workclass).into(),
-        (&occupation).into(),
-        (&buckets).into(),
-        crossed_column(["education", "occupation"], 1_000).into(),
-        crossed_column([ColumnKey::from(&buckets), "education".into(), "occupation".into()], 1_000).into(),
+    let wide = columns![
+        &education,
+        &marital_status,
+        &relationship,
+        &workclass,
+        &occupation,
+        &buckets,
+        crossed_column(["education", "occupation"], 1_000),
+        crossed_column([ColumnKey::from(&buckets), "education".into(), "occupation".into()], 1_000),
     ];
-    let deep: [FeatureColumn; 10] = [
-        age.into(),
-        numeric_column("educational-num").into(),
-        numeric_column("capital-gain").into(),
-        numeric_column("capital-loss").into(),
-        numeric_column("hours-per-week").into(),
-        indicator_column(workclass).into(),
-        indicator_column(education).into(),
-        indicator_column(marital_status).into(),
-        indicator_column(relationship).into(),
-        embedding_column(occupation, 8).into(),
-    ];
-    (wide.into(), deep.into())
+    let mut deep = columns![
+        indicator_column(workclass),
+        indicator_column(education),
+        indicator_column(marital_status),
+        indicator_column(relationship),
+        embedding_column(occupation, 8),
+    ]
+    .to_vec();
+    let numbers = ["age", "educational-num", "capital-gain", "capital-loss", "hours-per-week"];
+    deep.extend(numbers.map(|name| numeric_column(name).into()));
+    (wide, deep.into())
 }
 
 fn main() -> Result<()> {

@@ -25,6 +25,15 @@ impl Feature {
         }
     }
 
+    /// The values, if every row has the same number of them.
+    pub fn dense(&self) -> Result<&Array> {
+        match self {
+            Feature::Dense(array) => Ok(array),
+            Feature::Ragged(_) => Err(Error::shape("the feature has rows of different length; expected an array")
+                .help("match on Feature::Ragged to read it")),
+        }
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         match self {
