@@ -29,6 +29,7 @@ pub use metrics::Metrics;
 pub use predict::Predictor;
 pub use predict_spec::PredictSpec;
 pub use prediction::Prediction;
+pub(crate) use prediction::unknown_prediction;
 pub use predictions::Predictions;
 pub use train_spec::{Finished, TrainSpec};
 
