@@ -71,10 +71,13 @@ fn columns() -> Columns {
     [numeric_column("x").z_score(1.0, 2.0).into(), embedding_column(&id, 2).into()].into()
 }
 
+/// Makes a premade from columns for a linear model and for a deep one.
+type Make = fn(&Folder, Columns, Columns) -> Result<Estimator>;
+
 #[test]
 fn premades_have_no_line_of_the_library() -> Result<()> {
     let wide = || -> Columns { [categorical_column_with_identity("id", 3).into()].into() };
-    let models: [fn(&Folder, Columns, Columns) -> Result<Estimator>; 4] = [
+    let models: [Make; 4] = [
         |folder, _, _| BaselineRegressor::new().model_dir(folder.path()).build(),
         |folder, wide, _| LinearClassifier::new(wide).n_classes(3).model_dir(folder.path()).build(),
         |folder, _, deep| DnnClassifier::new([3], deep).batch_norm(true).dropout(0.5).model_dir(folder.path()).build(),
@@ -96,7 +99,7 @@ fn premades_have_no_line_of_the_library() -> Result<()> {
 fn parts_of_a_model_function_have_its_lines() -> Result<()> {
     let folder = Folder::new();
     let model = |cx: &ModelFnContext<'_>| {
-        let net = input_layer(cx.features(), &columns());
+        let net = input_layer(cx.features(), columns());
         let logits = Dense::new(1).apply(&net);
         let head = BinaryClassHead::new().loss_fn(|cx| (cx.logits.tanh() - cx.labels).square());
         head.spec(cx, &logits, Optimizer::new(Adam::default(), 0.1))
