@@ -13,6 +13,7 @@ mod interrupted_evaluation;
 mod killed;
 mod killed_evaluation;
 mod life_cycle;
+mod lines;
 mod manifest;
 mod mapping;
 mod metrics;

@@ -65,6 +65,30 @@ fn labels_and_weights_are_named_too() -> Result<()> {
     Ok(())
 }
 
+/// The error of a NaN loss names the number of the batch that caused it, if there is one.
+#[test]
+fn a_training_that_ends_with_nan_says_why() -> Result<()> {
+    let train = |data: Dataset, rate: f64| {
+        let folder = Folder::new();
+        let model = LinearRegressor::new([numeric_column("x").into()]).optimizer(Optimizer::new(Sgd::default(), rate));
+        model.model_dir(folder.path()).build().unwrap().train(data).unwrap_err().to_string()
+    };
+    let x = [0.0, 1.0, 2.0, 3.0];
+    let text = train(rows([0.0, 1.0, 2.0, NAN], x), 0.1);
+    let cause = "the loss of step 2 is NaN: feature `x` is NaN in row 1 of the batch\n";
+    assert!(text.starts_with(cause) && text.contains("help: fill such rows in the input (map)"), "{text}");
+    let text = train(rows(x, [NAN, 1.0, 2.0, 3.0]), 0.1);
+    assert!(text.starts_with("the loss of step 1 is NaN: label `y` is NaN in row 0 of the batch\n"), "{text}");
+    // Infinity is a number of the input that is not finite too.
+    let text = train(rows([f32::INFINITY, 1.0, 2.0, 3.0], x), 0.1);
+    assert!(text.starts_with("the loss of step 1 is NaN: feature `x` is inf in row 0 of the batch\n"), "{text}");
+    // Here only the rate is to blame.
+    let text = train(rows(x, x).repeat(100), 1e30);
+    assert!(text.contains("is NaN, but all features and labels of the batch are finite: the model diverged"), "{text}");
+    assert!(text.contains("help: lower the learning rate, or clip gradients"), "{text}");
+    Ok(())
+}
+
 /// A row whose weight is 0 counts nowhere: not in the area of a slice that it is not in, either.
 #[test]
 fn a_slice_without_the_row_has_an_area() -> Result<()> {

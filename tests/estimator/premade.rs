@@ -354,7 +354,7 @@ fn mistakes_are_told_when_an_estimator_is_built() {
     refused(DnnClassifier::new([3, 0], x()).build(), &["hidden_units is [3, 0]", "layer 1"]);
     refused(DnnRegressor::new([3], x()).dropout(1.0).build(), &["the dropout rate is 1"]);
     refused(DnnClassifier::new([3], x()).optimizer("Adamm").build(), &["no optimizer `Adamm`", "did you mean `Adam`?"]);
-    refused(BaselineClassifier::new().optimizer("sgd").build(), &["no optimizer `sgd`", "there are SGD, Adagrad"]);
+    refused(BaselineClassifier::new().optimizer("sgd").build(), &["no optimizer `sgd`", "did you mean `SGD`?"]);
     refused(DnnClassifier::new([3], x()).n_classes(1).build(), &["1"]);
     let both = DnnLinearCombinedClassifier::new;
     refused(both().build(), &["no feature columns", "linear_feature_columns, dnn_feature_columns, or both"]);

@@ -1,13 +1,15 @@
 //! Extra metrics for an estimator: `tf.estimator.add_metrics`.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
 use estimand_nn::Inputs;
 use estimand_nn::metric::Metric;
-use estimand_tensor::{Error, Mode, Result};
+use estimand_tensor::{Mode, Result};
 use indexmap::IndexMap;
 
+use crate::estimator::unknown_prediction;
 use crate::model_fn::{ModelFn, ModelFnContext};
 use crate::{Estimator, EstimatorSpec, RunConfig};
 
@@ -41,9 +43,10 @@ impl<'a> MetricsContext<'a> {
     }
 
     /// A prediction of the model by key.
+    #[track_caller]
     pub fn prediction(&self, key: &str) -> Result<&'a Tensor> {
-        let keys = self.predictions.keys().map(String::as_str);
-        self.predictions.get(key).ok_or_else(|| Error::unknown("prediction", key, keys))
+        let (site, keys) = (Location::caller(), self.predictions.keys().map(String::as_str));
+        self.predictions.get(key).ok_or_else(|| unknown_prediction(key, keys).at(site))
     }
 
     /// All predictions of the model.

@@ -4,6 +4,7 @@
 //! The host part of the program (strings, tables, ids) runs in the threads that read the input, in
 //! order, so that each step finds its numbers ready.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -136,6 +137,31 @@ pub(crate) struct Binding {
     has_hooks: bool,
 }
 
+/// The numbers of a batch whose loss is not finite.
+#[derive(Clone, Debug)]
+pub(crate) enum BatchNumbers {
+    Finite,
+    /// One is not finite: `feature `x` is NaN in row 3 of the batch`.
+    Bad(String),
+}
+
+impl BatchNumbers {
+    /// The remedy for a number that is not finite.
+    pub(crate) const REMEDY: &str = "fill such rows in the input (map), or leave them out (filter)";
+}
+
+/// The finding with its remedy, for a warning.
+impl fmt::Display for BatchNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BatchNumbers::Bad(found) => write!(f, "{found}; {}", BatchNumbers::REMEDY),
+            BatchNumbers::Finite => f.write_str(
+                "all numbers of the batch are finite, so look at the variables and at what the model computes",
+            ),
+        }
+    }
+}
+
 /// Values fed by hooks, by their numbers. A value stays until the hook replaces it.
 pub(crate) type HookFeeds = Vec<Option<Array>>;
 
@@ -149,15 +175,11 @@ impl Binding {
         self.has_hooks
     }
 
-    /// Describes the first NaN or infinity that the program reads from a batch, with possible
-    /// remedies.
-    pub(crate) fn not_finite(&self, fed: &Fed) -> String {
+    /// Looks for the first NaN or infinity that the program reads from a batch.
+    pub(crate) fn numbers(&self, fed: &Fed) -> BatchNumbers {
         match self.sources.iter().find_map(|source| source.not_finite(&fed.batch)) {
-            Some(found) => {
-                format!("{found} of the batch; fill such rows in the input (map), or leave them out (filter)")
-            }
-            None => "all numbers of the batch are finite, so look at the variables and at what the model computes"
-                .to_string(),
+            Some(found) => BatchNumbers::Bad(format!("{found} of the batch")),
+            None => BatchNumbers::Finite,
         }
     }
 

@@ -3,6 +3,7 @@
 //! This module connects data and graphs: the pipeline does not know graphs and only sees a function
 //! of batches.
 
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use estimand_cpu::Cpu;
@@ -12,6 +13,7 @@ use estimand_graph::{Executor, Graph, Program, RunArgs, State, Value};
 use estimand_tensor::{Array, Batch, BatchSpec, Error, Feature, Mode, Ragged, Result};
 
 use crate::feeding::{Binding, Placeholders};
+use crate::model_fn::lines;
 use crate::{Input, Inputs};
 
 /// Extends [`Dataset`] with maps that are built as graphs.
@@ -40,6 +42,7 @@ pub trait MapGraph {
     /// # use estimand::tensor::Feature;
     /// # Ok::<(), Error>(())
     /// ```
+    #[track_caller]
     fn map_graph<O, N, T>(&self, build: impl Fn(&Inputs) -> O + Send + Sync + 'static) -> Dataset
     where
         O: IntoIterator<Item = (N, T)>,
@@ -48,6 +51,7 @@ pub trait MapGraph {
 }
 
 impl MapGraph for Dataset {
+    #[track_caller]
     fn map_graph<O, N, T>(&self, build: impl Fn(&Inputs) -> O + Send + Sync + 'static) -> Dataset
     where
         O: IntoIterator<Item = (N, T)>,
@@ -57,14 +61,14 @@ impl MapGraph for Dataset {
         let build = move |inputs: &Inputs| {
             build(inputs).into_iter().map(|(name, made)| (name.into(), made.into())).collect::<Vec<(String, Input)>>()
         };
-        let made: Mutex<Option<Arc<Made>>> = Mutex::new(None);
+        let (site, made) = (Location::caller(), Mutex::new(None::<Arc<Made>>));
         self.parallel_map(move |batch| {
             let spec = specs_of(&batch).0;
             let kept = lock(&made).clone().filter(|made| made.spec == spec);
             let made = match kept {
                 Some(made) => made,
                 None => {
-                    let new = Arc::new(Made::new(spec, &build).map_err(|e| e.context("in map_graph"))?);
+                    let new = Arc::new(Made::new(spec, &build, site).map_err(|e| e.context("in map_graph"))?);
                     *lock(&made) = Some(new.clone());
                     new
                 }
@@ -91,8 +95,13 @@ struct Output {
 }
 
 impl Made {
-    fn new(spec: BatchSpec, build: &dyn Fn(&Inputs) -> Vec<(String, Input)>) -> Result<Made> {
+    fn new(
+        spec: BatchSpec,
+        build: &dyn Fn(&Inputs) -> Vec<(String, Input)>,
+        site: &'static Location<'static>,
+    ) -> Result<Made> {
         let graph = Graph::with_mode(Mode::Predict);
+        let _lines = lines(&graph, site);
         let inputs = Inputs::new(&graph, "feature", &spec);
         let (mut outputs, mut fetches): (Vec<Output>, Vec<Value>) = (Vec::new(), Vec::new());
         for (name, made) in build(&inputs) {

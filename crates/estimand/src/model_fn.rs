@@ -2,10 +2,11 @@
 //! configuration.
 
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 
 use estimand_data::specs_of;
-use estimand_graph::{Graph, Initializer, Role, Tensor};
+use estimand_graph::{Graph, Initializer, Line, Role, Tensor};
 use estimand_nn::{Input, Inputs};
 use estimand_tensor::{Batch, BatchSpec, DType, Dim, Error, Mode, Result};
 use indexmap::IndexMap;
@@ -33,6 +34,11 @@ impl InputSpec {
         let (features, labels) = specs_of(batch);
         InputSpec { features, labels, weights: batch.weights().is_some(), classes: None }
     }
+}
+
+/// Gives nodes and errors of this library a line of the user's program while the guards live.
+pub(crate) fn lines(graph: &Graph, site: &'static Location<'static>) -> [Line; 2] {
+    [graph.line(site, file!()), graph.line(site, estimand_nn::SOURCE)]
 }
 
 /// The context in which a model function builds its graph.
@@ -65,8 +71,16 @@ pub struct ModelFnContext<'a> {
 }
 
 impl<'a> ModelFnContext<'a> {
-    pub(crate) fn new(mode: Mode, input: &InputSpec, params: &'a HParams, config: &'a RunConfig) -> ModelFnContext<'a> {
+    /// Makes the graph of a mode with its inputs. `site` is the line that made the estimator.
+    pub(crate) fn new(
+        mode: Mode,
+        input: &InputSpec,
+        params: &'a HParams,
+        config: &'a RunConfig,
+        site: &'static Location<'static>,
+    ) -> ModelFnContext<'a> {
         let graph = Graph::with_mode(mode);
+        let _lines = lines(&graph, site);
         let global_step = graph.variable_with(GLOBAL_STEP, DType::I64, [0_usize; 0], Initializer::Zeros, Role::Step);
         let _scope = graph.scope("input");
         let features = Inputs::new(&graph, "feature", &input.features);
@@ -81,9 +95,11 @@ impl<'a> ModelFnContext<'a> {
         mode: Mode,
         params: &'a HParams,
         config: &'a RunConfig,
+        site: &'static Location<'static>,
         receive: impl FnOnce(&Graph) -> Result<(IndexMap<String, Input>, R)>,
     ) -> Result<(ModelFnContext<'a>, R)> {
-        let mut cx = ModelFnContext::new(mode, &InputSpec::default(), params, config);
+        let mut cx = ModelFnContext::new(mode, &InputSpec::default(), params, config, site);
+        let _lines = lines(&cx.graph, site);
         let (features, received) = receive(&cx.graph)?;
         cx.features = Inputs::of(&cx.graph, "feature", features);
         Ok((cx, received))

@@ -19,6 +19,7 @@ use crate::Initializer;
 use crate::body::{Body, Node};
 use crate::build_state::BuildState;
 use crate::custom::CustomOp;
+use crate::line::OpenLine;
 use crate::looks::look;
 use crate::meaning::Meanings;
 use crate::op::shape::{Inference, Specs, check_shape};
@@ -57,6 +58,8 @@ struct Cell {
     build_state: BuildState,
     /// The columns that facts belong to, the innermost last.
     subjects: RefCell<Vec<Arc<(String, String)>>>,
+    /// The user's lines that library code works for, the innermost last.
+    lines: RefCell<Vec<OpenLine>>,
 }
 
 /// An open scope. Names made while it lives start with its path.
@@ -106,6 +109,10 @@ impl Graph {
 
     pub(crate) fn subjects(&self) -> &RefCell<Vec<Arc<(String, String)>>> {
         &self.cell.subjects
+    }
+
+    pub(crate) fn lines(&self) -> &RefCell<Vec<OpenLine>> {
+        &self.cell.lines
     }
 
     pub(crate) fn meanings_mut(&self, change: impl FnOnce(&mut Meanings)) {
@@ -161,7 +168,7 @@ impl Graph {
         let mut first = self.cell.error.borrow_mut();
         if first.is_none() {
             let scope = self.scope_path();
-            let error = error.at(site);
+            let error = error.at(self.user_line(site));
             *first = Some(if scope.is_empty() { error } else { error.context(format!("in scope `{scope}`")) });
         }
     }
@@ -310,7 +317,8 @@ impl Graph {
 
     /// Adds a variable without a node that reads it.
     pub fn add_variable(&self, spec: VarSpec) -> Result<VarId> {
-        self.cell.body.borrow_mut().variables.add(spec)
+        let site = self.variable_line(spec.site);
+        self.cell.body.borrow_mut().variables.add(VarSpec { site, ..spec })
     }
 
     /// Returns the node that reads a variable. There is only one, so its gradient is the whole
@@ -447,7 +455,7 @@ impl Graph {
         name: &str,
         site: &'static Location<'static>,
     ) -> Tensor {
-        let name = self.unique(name);
+        let (name, site) = (self.unique(name), self.user_line(site));
         let body = &mut *self.cell.body.borrow_mut();
         let value = Value { node: NodeId(body.nodes.len() as u32), output: 0 };
         let spec = tensor_spec(&outputs, 0);

@@ -34,6 +34,7 @@ mod graph;
 #[doc(hidden)]
 pub mod host;
 mod initializer;
+mod line;
 #[doc(hidden)]
 pub mod looks;
 mod lookup;
@@ -65,7 +66,9 @@ pub use executor::{Executable, Executor, GradientMut, OnGradient, RunArgs, State
 pub use gradient::{Gradient, gradients};
 pub use graph::{Graph, Scope};
 pub use host::HostOp;
+pub use host::ragged::IdSource;
 pub use initializer::Initializer;
+pub use line::Line;
 pub use lookup::Lookup;
 pub use op::{Combiner, Op, Padding, Reduction};
 pub use ops::{Axes, Encoding, Mirror, Parsed, RecurrentInputs, RecurrentOutputs, Running, StepFunction, Transposed};

@@ -5,7 +5,7 @@ use std::panic::Location;
 use estimand_tensor::{Binary, Unary};
 
 use crate::host::HostOp;
-use crate::host::ragged::LookupIds;
+use crate::host::ragged::{IdSource, LookupIds};
 use crate::op::{AxisSet, Combiner, Gather, Reduction, Select, SparseSegment};
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
@@ -32,6 +32,7 @@ pub struct Lookup {
     combiner: Combiner,
     weights: Option<Tensor>,
     max_norm: Option<f64>,
+    source: Option<IdSource>,
 }
 
 impl Lookup {
@@ -52,6 +53,13 @@ impl Lookup {
         self.max_norm = Some(max_norm);
         self
     }
+
+    /// Sets the origin of the ids. The error of an id beyond the table names it. By default the
+    /// error names the id and its row only.
+    pub fn source(mut self, source: Option<IdSource>) -> Lookup {
+        self.source = source;
+        self
+    }
 }
 
 impl From<Combiner> for Lookup {
@@ -70,10 +78,11 @@ impl Tensor {
     #[track_caller]
     pub fn lookup(&self, ids: &RaggedTensor, how: impl Into<Lookup>) -> Tensor {
         let site = Location::caller();
-        let Lookup { combiner, weights, max_norm } = how.into();
+        let Lookup { combiner, weights, max_norm, source } = how.into();
         // Without weights all combiners drop the same ids, so the filtered ids are computed once.
         let drop_light = weights.is_some() && combiner != Combiner::Sum;
-        let op = HostOp::new(LookupIds { drop_light });
+        let n_rows = self.shape().dims().first().and_then(|dim| dim.known());
+        let op = HostOp::new(LookupIds { drop_light, n_rows, source });
         let mut inputs = vec![&ids.row_splits];
         inputs.extend(&weights);
         let unique = ids.values.then(op, &inputs, site);

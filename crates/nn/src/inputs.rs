@@ -1,6 +1,8 @@
 //! `Inputs`: the features or labels of a batch in a graph, by name. Model functions and feature
 //! columns read them from here.
 
+use std::panic::Location;
+
 use estimand_graph::{Graph, Parsed, RaggedTensor, Tensor};
 use estimand_tensor::{BatchSpec, Dim, Error, FeatureSpec, Result, Shape};
 use indexmap::IndexMap;
@@ -59,7 +61,9 @@ pub struct Inputs {
 impl Inputs {
     /// Creates a placeholder for each entry of a spec, in the open scope. Error messages use `what`
     /// as the noun for one entry.
+    #[track_caller]
     pub fn new(graph: &Graph, what: &'static str, spec: &BatchSpec) -> Inputs {
+        let _line = graph.line(Location::caller(), file!());
         let place = |(name, spec): (&String, &FeatureSpec)| {
             let shown = if name.is_empty() { what } else { name };
             let input = match spec {

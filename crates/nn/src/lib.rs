@@ -54,6 +54,10 @@ mod regularizer;
 mod size;
 pub mod testing;
 
+/// A file of this crate. `Graph::line` takes it to tell lines of this crate from a program's.
+#[doc(hidden)]
+pub const SOURCE: &str = file!();
+
 pub use activation::{ALL_ACTIVATIONS, Activation, ActivationLayer};
 pub use border::Border;
 pub use defaults::Defaults;

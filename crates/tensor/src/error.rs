@@ -26,6 +26,8 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     context: Vec<String>,
+    /// Whether the context has a source line.
+    is_placed: bool,
     help: Option<String>,
     is_transient: bool,
 }
@@ -93,7 +95,7 @@ impl Error {
     /// Creates an error from its kind and a message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         let (message, context) = (message.into(), Vec::new());
-        Error(Box::new(Inner { kind, message, context, help: None, is_transient: false }))
+        Error(Box::new(Inner { kind, message, context, is_placed: false, help: None, is_transient: false }))
     }
 
     /// Shapes that do not fit together.
@@ -177,17 +179,13 @@ impl Error {
         }
     }
 
-    /// A variable that does not exist. The help suggests the nearest of the known names.
+    /// A variable that does not exist. The help suggests the nearest of the known names, or lists
+    /// them.
     pub fn missing_variable<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
-        let nearest = nearest_name(name, known);
-        let error = Error::new(
-            ErrorKind::MissingVariable { nearest: nearest.clone() },
-            format!("there is no variable `{name}`"),
-        );
-        match nearest {
-            Some(n) => error.help(format!("did you mean `{n}`?")),
-            None => error,
-        }
+        let known: Vec<&str> = known.into_iter().collect();
+        let nearest = nearest_name(name, known.iter().copied());
+        Error::new(ErrorKind::MissingVariable { nearest }, format!("there is no variable `{name}`"))
+            .suggest(name, known)
     }
 
     /// Adds the location of the error. The innermost location is added first.
@@ -207,9 +205,20 @@ impl Error {
         self.context(format!("in {}", path.display()))
     }
 
-    /// Adds a source line as the location.
-    pub fn at(self, site: &Location<'_>) -> Error {
-        self.context(format!("at {}:{}", site.file(), site.line()))
+    /// Adds a source line as the location, unless the context ends with that line already.
+    pub fn at(mut self, site: &Location<'_>) -> Error {
+        self.0.is_placed = true;
+        let place = format!("at {}:{}", site.file(), site.line());
+        match self.0.context.iter().any(|known| known.ends_with(&place)) {
+            true => self,
+            false => self.context(place),
+        }
+    }
+
+    /// Adds a source line, unless [`at`](Error::at) has added one before. Use it for the line of a
+    /// whole model, where a line inside it says more.
+    pub fn at_unless_placed(self, site: &Location<'_>) -> Error {
+        if self.0.is_placed { self } else { self.at(site) }
     }
 
     /// Adds help on how to fix the error.
@@ -270,27 +279,48 @@ const LISTED_NAMES: usize = 20;
 /// square of their length.
 const LONGEST_NAME: usize = 256;
 
-/// The candidate with the smallest edit distance, if it is close enough to be a likely typo.
+/// Returns the candidate that a name most likely stands for, if it is a likely typo.
+///
+/// At most a third of all letters of the two names may be in one of them only. Capital letters
+/// count like small ones. A path without its first parts also stands for the whole path.
+///
+/// ```
+/// use estimand_tensor::nearest_name;
+/// assert_eq!(nearest_name("sice", ["age", "size"]).as_deref(), Some("size"));
+/// assert_eq!(nearest_name("bias", ["dnn/kernel", "dnn/bias"]).as_deref(), Some("dnn/bias"));
+/// assert_eq!(nearest_name("fare", ["age", "size"]), None);
+/// ```
 pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    known
-        .into_iter()
-        .filter(|k| name.len().max(k.len()) <= LONGEST_NAME)
-        .map(|k| (edit_distance(name, k), k))
-        .filter(|(d, k)| *d <= name.len().max(k.len()) / 3 + 1)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, k)| k.to_string())
+    let wanted = letters(name);
+    let distance = |known: &str| {
+        if name.len().max(known.len()) > LONGEST_NAME {
+            return None;
+        }
+        if !name.is_empty() && known.strip_suffix(name).is_some_and(|start| start.ends_with('/')) {
+            return Some(1);
+        }
+        let known = letters(known);
+        let distance = edit_distance(&wanted, &known);
+        (distance * 3 <= wanted.len() + known.len()).then_some(distance)
+    };
+    let near = known.into_iter().filter_map(|known| Some((distance(known)?, known)));
+    near.min_by_key(|(distance, _)| *distance).map(|(_, known)| known.to_string())
 }
 
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
+/// The letters of a name, all small.
+fn letters(name: &str) -> Vec<char> {
+    name.chars().flat_map(char::to_lowercase).collect()
+}
+
+/// The number of letters to remove and to add that turn one name into another.
+fn edit_distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(ca != *cb);
+    for (i, from) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let kept = diagonal;
             diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+            row[j + 1] = if from == to { kept } else { row[j].min(diagonal) + 1 };
         }
     }
     row[b.len()]
@@ -316,8 +346,47 @@ mod tests {
 
     #[test]
     fn edit_distance_by_hand() {
-        // kitten -> sitten -> sittin -> sitting
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("", "abc"), 3);
+        let distance = |a: &str, b: &str| edit_distance(&letters(a), &letters(b));
+        // k and s, e and i, and the last g: of "kitten", "ittn" stays.
+        assert_eq!(distance("kitten", "sitting"), 5);
+        assert_eq!((distance("", "abc"), distance("abc", ""), distance("", "")), (3, 3, 0));
+        assert_eq!((distance("lable", "label"), distance("AGE", "gae"), distance("ca", "abc")), (2, 2, 3));
+    }
+
+    #[test]
+    fn a_name_is_suggested_only_if_it_is_a_likely_typo() {
+        let nearest = |name: &str, known: &[&str]| nearest_name(name, known.iter().copied());
+        let near = [
+            ("sice", "size"),
+            ("aeg", "age"),
+            ("Age", "age"),
+            ("xx", "x"),
+            ("probabilitis", "probabilities"),
+            ("wroker", "worker"),
+            ("LEARNING_RATE", "learning_rate"),
+            ("int64", "i64"),
+            ("number", "numeric"),
+            ("logits/BiasAdd", "dnn/logits/BiasAdd"),
+        ];
+        for (name, known) in near {
+            assert_eq!(nearest(name, &["somewhere", known]).as_deref(), Some(known), "{name}");
+        }
+        let far = [("fare", "age"), ("fare", "sex"), ("x", "y"), ("sex", "age"), ("age", "wage_per_hour"), ("", "a")];
+        for (name, known) in far {
+            assert_eq!(nearest(name, &[known]), None, "{name}");
+        }
+        // The nearest of several, and of equally near ones the first.
+        assert_eq!(nearest("hour", &["houses", "hours", "your"]).as_deref(), Some("hours"));
+        assert_eq!(nearest("a".repeat(300).as_str(), &["a".repeat(301).as_str()]), None);
+    }
+
+    #[test]
+    fn a_line_is_shown_once() {
+        let site = Location::caller();
+        let line = format!("at {}:{}", site.file(), site.line());
+        let error = Error::config("wrong").context(format!("in column `x`, made {line}")).at(site).at(site);
+        assert_eq!(error.to_string(), format!("wrong\n  in column `x`, made {line}"));
+        assert_eq!(error.at_unless_placed(Location::caller()).to_string().matches("error.rs").count(), 1);
+        assert_eq!(Error::config("wrong").at_unless_placed(site).to_string(), format!("wrong\n  {line}"));
     }
 }

@@ -424,3 +424,18 @@ fn mutations_never_panic() {
         }
     }
 }
+
+/// The nodes of a graph that is read have the line that reads it, not one of the library.
+#[test]
+fn nodes_have_the_line_that_reads_them() {
+    let g = estimand_graph::Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 3.into()]);
+    let y = x.softmax().sum_axes([1]).exp();
+    let def = estimand_tf::graph_def::graph_def(&g.body(), &[y.value()]).unwrap();
+    let shape = Shape::from([Dim::BATCH, 3.into()]);
+    let read = read_graph_def(&def, &[("x", shape)], &[&y.name()]).unwrap();
+    let line = line!() - 1;
+    let body = read.graph.body();
+    let places: Vec<_> = body.nodes().iter().map(|node| (node.site.file(), node.site.line())).collect();
+    assert!(places.len() > 3 && places.iter().all(|place| *place == (file!(), line)), "{places:?}");
+}

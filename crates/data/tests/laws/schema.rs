@@ -261,7 +261,7 @@ column `job`, row 3: \"\\xc3\\xbf\" is not in the domain
 column `pair`, row 1: 0.2 is above the max of 0.1
 column `pair`, row 2: missing (NaN), but required
 column `tags`, row 2: the row has no values, but they are required
-column `tags`, row 1: \"b\" is not in the domain; did you mean \"a\"?
+column `tags`, row 1: \"b\" is not in the domain
 column `rich`, row 2: 2 is not in the domain
 column `rich`, row 3: -1 is not in the domain
 column `w`, row 2: -0.5 is below the min of 0

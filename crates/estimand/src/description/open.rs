@@ -1,6 +1,7 @@
 //! `Estimator::open`: the model of a folder, without the program that trained it.
 
 use std::fmt;
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -195,5 +196,5 @@ fn premade(folder: &Path, mut document: Json, objects: &CustomObjects) -> Result
     for what in left_out {
         warn!("The program that trained {} had {what}, which its description does not hold", folder.display());
     }
-    Ok(premade::estimator(network, head))
+    Ok(premade::estimator(network, head, Location::caller()))
 }

@@ -13,7 +13,7 @@ use crate::EstimatorSpec;
 use crate::export::ServingInputReceiver;
 use crate::feeding::Placeholders;
 use crate::input_fn::{InputFn, InputFnContext};
-use crate::model_fn::{InputSpec, ModelFnContext};
+use crate::model_fn::{InputSpec, ModelFnContext, lines};
 
 /// A model that is built but not yet compiled.
 pub(super) struct BuiltModel {
@@ -73,7 +73,7 @@ impl Estimator {
     pub(super) fn build(&self, mode: Mode, input: &InputSpec) -> Result<BuiltModel> {
         let labelled = InputSpec { labels: Default::default(), ..input.clone() };
         let input = if mode == Mode::Predict { &labelled } else { input };
-        let cx = ModelFnContext::new(mode, input, &self.params, &self.config);
+        let cx = ModelFnContext::new(mode, input, &self.params, &self.config, self.site);
         let spec = self.call(&cx)?;
         let placeholders = Placeholders::of(&cx);
         Ok(BuiltModel { graph: cx.graph().clone(), spec, placeholders })
@@ -85,7 +85,7 @@ impl Estimator {
         mode: Mode,
         receive: impl FnOnce(&Graph) -> Result<ServingInputReceiver>,
     ) -> Result<(Graph, EstimatorSpec, ServingInputReceiver)> {
-        let (cx, received) = ModelFnContext::receiving(mode, &self.params, &self.config, |graph| {
+        let (cx, received) = ModelFnContext::receiving(mode, &self.params, &self.config, self.site, |graph| {
             let received = receive(graph)?;
             Ok((received.features.clone(), received))
         })?;
@@ -95,9 +95,11 @@ impl Estimator {
 
     fn call(&self, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
         let mode = cx.mode();
+        let _lines = lines(cx.graph(), self.site);
         info!("Calling model_fn.");
-        let spec =
-            (self.model_fn)(cx)?.checked(cx).map_err(|e| e.context(format!("in the model function, mode {mode}")))?;
+        let place = |error: Error| error.context(format!("in the model function, mode {mode}"));
+        let spec = (self.model_fn)(cx).and_then(|spec| spec.checked(cx).map_err(place));
+        let spec = spec.map_err(|error| error.at_unless_placed(self.site))?;
         info!("Done calling model_fn.");
         self.check_sites(mode, cx.graph())?;
         Ok(spec)
@@ -109,15 +111,15 @@ impl Estimator {
         let mut known = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = HashMap::new();
         for (_, spec) in graph.body().variables().iter() {
-            let site = format!("{}:{}", spec.site.file(), spec.site.line());
-            if let Some((earlier, first)) = known.get(&spec.name).filter(|(_, first)| *first != site) {
+            // Two layers on one line are at different columns of it.
+            if let Some((earlier, first)) = known.get(&spec.name).filter(|(_, first)| *first != spec.site) {
                 return Err(Error::config(format!(
-                    "variable `{}` is made at {first} in mode {earlier} and at {site} in mode {mode}",
-                    spec.name
+                    "variable `{}` is made at {first} in mode {earlier} and at {} in mode {mode}",
+                    spec.name, spec.site
                 ))
                 .help("give a name to each layer that exists in only one mode: it shifts the names of the others"));
             }
-            found.insert(spec.name.clone(), (mode, site));
+            found.insert(spec.name.clone(), (mode, spec.site));
         }
         for (name, site) in found {
             known.entry(name).or_insert(site);

@@ -175,7 +175,7 @@ impl Evaluator<'_> {
             let loss = outputs[0].item::<f32>()?;
             losses = (losses.0 + f64::from(loss), losses.1 + 1);
             if !loss.is_finite() && !std::mem::replace(&mut is_told, true) {
-                let what = self.binding.not_finite(&fed);
+                let what = self.binding.numbers(&fed);
                 warn!(
                     "Evaluation: the loss of batch {} is {loss}: {what}. Metrics that include this batch may be wrong",
                     losses.1
@@ -234,6 +234,7 @@ impl Evaluator<'_> {
             requested: &[],
             loss,
             running_metrics: None,
+            batch_numbers: None,
             requests,
         };
         hooks.each(phase, |hook| call(hook, &mut cx))

@@ -29,11 +29,13 @@ pub use metrics::Metrics;
 pub use predict::Predictor;
 pub use predict_spec::PredictSpec;
 pub use prediction::Prediction;
+pub(crate) use prediction::unknown_prediction;
 pub use predictions::Predictions;
 pub use train_spec::{Finished, TrainSpec};
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -85,8 +87,10 @@ pub struct Estimator {
     warm_start_from: Option<WarmStartSettings>,
     /// What the model folder says of the model.
     description: Description,
+    /// The line that made the estimator.
+    site: &'static Location<'static>,
     /// The source line of each variable, and the mode that created it first.
-    sites: Mutex<HashMap<String, (Mode, String)>>,
+    sites: Mutex<HashMap<String, (Mode, &'static Location<'static>)>>,
     /// The model of the last prediction, kept for reuse.
     resident: Mutex<Option<predict::Resident>>,
     /// The event files of this estimator, reused so that a hundred evaluations write one file.
@@ -104,9 +108,16 @@ pub struct EstimatorBuilder {
     params: HParams,
     warm_start_from: Option<WarmStartSettings>,
     description: Description,
+    site: &'static Location<'static>,
 }
 
 impl EstimatorBuilder {
+    /// Sets the line that errors of library code name. By default, that of [`Estimator::new`].
+    pub(crate) fn made_at(mut self, site: &'static Location<'static>) -> EstimatorBuilder {
+        self.site = site;
+        self
+    }
+
     /// Sets what the model folder says of the model. By default, that it is a function.
     pub(crate) fn described(mut self, description: Description) -> EstimatorBuilder {
         self.description = description;
@@ -177,6 +188,7 @@ impl EstimatorBuilder {
             params: self.params,
             warm_start_from: self.warm_start_from,
             description: self.description,
+            site: self.site,
             sites: Mutex::default(),
             resident: Mutex::default(),
             event_files: EventFiles::default(),
@@ -187,6 +199,7 @@ impl EstimatorBuilder {
 
 impl Estimator {
     /// Starts a builder of an estimator with a model function.
+    #[track_caller]
     #[allow(clippy::new_ret_no_self)] // the builder is where an estimator begins
     pub fn new(
         model_fn: impl Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Send + Sync + 'static,
@@ -198,6 +211,7 @@ impl Estimator {
             params: HParams::new(),
             warm_start_from: None,
             description: Description::function(),
+            site: Location::caller(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use estimand_engine::Compiled;
 use estimand_graph::{RunArgs, State, Value};
-use estimand_tensor::{Array, Batch, Error, Mode, Result};
+use estimand_tensor::{Array, Batch, Error, Mode, Result, nearest_name};
 
 use super::Estimator;
 use super::build::BuiltModel;
@@ -113,9 +113,11 @@ impl Estimator {
             .collect();
         if predictions.is_empty() {
             let known: Vec<_> = built.spec.predictions.keys().map(String::as_str).collect();
-            let wanted = keys.unwrap_or_default().join(", ");
-            return Err(Error::config(format!("the model has none of the predictions {wanted}"))
-                .help(format!("it has {}", known.join(", "))));
+            let wanted = keys.unwrap_or_default();
+            let near = wanted.iter().find_map(|key| nearest_name(key, known.iter().copied()));
+            let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+            return Err(Error::config(format!("the model has none of the predictions {}", wanted.join(", ")))
+                .help(format!("{near}it has {}", known.join(", "))));
         }
         let (keys, mut fetches): (Vec<String>, Vec<Value>) = predictions.into_iter().unzip();
         let mut hooks = Hooks::default();

@@ -1,8 +1,9 @@
 //! `Prediction`: the result of a prediction, with getters by type.
 
 use std::fmt;
+use std::panic::Location;
 
-use estimand_tensor::{Array, Batch, DType, Element, Error, Feature, Result};
+use estimand_tensor::{Array, Batch, DType, Element, Error, Feature, Result, nearest_name};
 use indexmap::IndexMap;
 
 /// Predictions by name; of one row, or of all rows of a batch.
@@ -26,53 +27,64 @@ use indexmap::IndexMap;
 pub struct Prediction(IndexMap<String, Array>);
 
 impl Prediction {
-    /// Returns a prediction of any type. For an unknown name, the error suggests the nearest one or
-    /// lists the names.
+    /// Returns a prediction of any type. For an unknown name, the error suggests the nearest one
+    /// and lists all.
+    #[track_caller]
     pub fn array(&self, key: &str) -> Result<&Array> {
-        self.0.get(key).ok_or_else(|| Error::unknown("prediction", key, self.keys()))
+        let site = Location::caller();
+        self.0.get(key).ok_or_else(|| unknown_prediction(key, self.keys()).at(site))
     }
 
     /// Returns the numbers of an f32 prediction, in row-major order.
+    #[track_caller]
     pub fn f32(&self, key: &str) -> Result<&[f32]> {
         self.numbers(key)
     }
 
     /// Returns the numbers of an f64 prediction, in row-major order.
+    #[track_caller]
     pub fn f64(&self, key: &str) -> Result<&[f64]> {
         self.numbers(key)
     }
 
     /// Returns the numbers of an i32 prediction, in row-major order.
+    #[track_caller]
     pub fn i32(&self, key: &str) -> Result<&[i32]> {
         self.numbers(key)
     }
 
     /// Returns the numbers of an i64 prediction, such as `class_ids`, in row-major order.
+    #[track_caller]
     pub fn i64(&self, key: &str) -> Result<&[i64]> {
         self.numbers(key)
     }
 
     /// Returns the text of a prediction with one string, such as `classes`.
+    #[track_caller]
     pub fn text(&self, key: &str) -> Result<&str> {
         match self.texts(key)?[..] {
             [text] => Ok(text),
             ref several => {
                 let (n, what) = (several.len(), self.describe(key)?);
                 Err(Error::shape(format!("{what} holds {n} texts, not one"))
+                    .at(Location::caller())
                     .help(format!("use texts(\"{key}\") to get all of them")))
             }
         }
     }
 
     /// Returns the texts of a prediction of strings, in row-major order.
+    #[track_caller]
     pub fn texts(&self, key: &str) -> Result<Vec<&str>> {
         let array = self.array(key)?;
         if array.dtype() != DType::Str {
             return Err(self.wrong_type(key, DType::Str)?);
         }
+        let site = Location::caller();
         let text = |bytes| {
             std::str::from_utf8(bytes).map_err(|_| {
                 Error::data(format!("prediction `{key}` holds bytes that are no UTF-8 text"))
+                    .at(site)
                     .help(format!("use array(\"{key}\")?.strings() to get the bytes"))
             })
         };
@@ -125,6 +137,7 @@ impl Prediction {
         })
     }
 
+    #[track_caller]
     fn numbers<T: Element>(&self, key: &str) -> Result<&[T]> {
         let array = self.array(key)?;
         match array.dtype() == T::DTYPE {
@@ -133,11 +146,13 @@ impl Prediction {
         }
     }
 
+    #[track_caller]
     fn describe(&self, key: &str) -> Result<String> {
         let array = self.array(key)?;
         Ok(format!("prediction `{key}` is {}{:?}: it", array.dtype(), array.dims()))
     }
 
+    #[track_caller]
     fn wrong_type(&self, key: &str, expected: DType) -> Result<Error> {
         let array = self.array(key)?;
         let (found, dims) = (array.dtype(), array.dims());
@@ -151,7 +166,19 @@ impl Prediction {
             _ => format!("array(\"{key}\")"),
         };
         let message = format!("prediction `{key}` is {found}{dims:?}, not {expected}");
-        Ok(Error::dtype(Some(expected), found, message).help(format!("read it with {getter}")))
+        Ok(Error::dtype(Some(expected), found, message).at(Location::caller()).help(format!("read it with {getter}")))
+    }
+}
+
+/// The error of a prediction that does not exist. The help suggests the nearest name and lists all.
+pub(crate) fn unknown_prediction<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> Error {
+    let known: Vec<&str> = known.collect();
+    let error = Error::unknown("prediction", key, known.iter().copied());
+    match nearest_name(key, known.iter().copied()) {
+        Some(near) if known.len() > 1 => {
+            error.help(format!("did you mean `{near}`? the predictions are {}", known.join(", ")))
+        }
+        _ => error,
     }
 }
 
@@ -211,9 +238,17 @@ mod tests {
     #[test]
     fn errors_name_the_key_the_type_and_what_to_call() -> Result<()> {
         let row = row()?;
-        let text = |error: Error| error.to_string();
+        let text = |error: Error| {
+            let text = error.to_string();
+            assert!(text.contains("\n  at ") && text.contains("prediction.rs:"), "{text}");
+            text.lines().filter(|line| !line.starts_with("  at ")).collect::<Vec<_>>().join("\n")
+        };
         let near = text(row.f32("probabilites").unwrap_err());
-        assert_eq!(near, "there is no prediction `probabilites`\n  help: did you mean `probabilities`?");
+        assert_eq!(
+            near,
+            "there is no prediction `probabilites`\n  help: did you mean `probabilities`? the predictions are \
+             probabilities, class_ids, classes, all_classes, raw"
+        );
         let far = text(row.text("x").unwrap_err());
         assert_eq!(
             far,

@@ -77,6 +77,7 @@ impl Running<'_> {
             requested: &[],
             loss: None,
             running_metrics: None,
+            batch_numbers: None,
             requests,
         };
         hooks.each(phase, |hook| call(hook, &mut cx))

@@ -10,7 +10,7 @@ use estimand_tensor::{Error, Result, warn};
 
 use super::build::Opened;
 use crate::RunConfig;
-use crate::feeding::{Binding, Fed, Feeder};
+use crate::feeding::{BatchNumbers, Binding, Fed, Feeder};
 use crate::signal::Guard;
 
 /// The pause before the first retry. Each following pause is twice as long, up to the longest.
@@ -53,9 +53,9 @@ impl TrainInput {
         self.data.marked(position)
     }
 
-    /// Describes the NaN or infinite values of a batch.
-    pub(super) fn not_finite(&self, fed: &Fed) -> String {
-        self.binding.not_finite(fed)
+    /// Looks for NaN and infinite values in a batch.
+    pub(super) fn numbers(&self, fed: &Fed) -> BatchNumbers {
+        self.binding.numbers(fed)
     }
 
     /// Takes back feeds that a step no longer needs.

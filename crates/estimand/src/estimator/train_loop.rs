@@ -16,7 +16,7 @@ use super::{Estimator, default_hooks};
 use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, LentEvents, RunStatus, SessionStatus};
-use crate::feeding::Fed;
+use crate::feeding::{BatchNumbers, Fed};
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests, Stop};
 use crate::manifest::Meant;
 use crate::model_folder::owner::Owner;
@@ -46,6 +46,8 @@ pub(super) struct Run<'a> {
     initial_values: Vec<(String, Array)>,
     ready_checks: Vec<ReadyCheck>,
     loss: Option<f32>,
+    /// The numbers of the last batch, if its loss is NaN.
+    batch_numbers: Option<BatchNumbers>,
     pub(super) running_metrics: RunningMetrics,
     pub(super) requests: Requests,
     signals: Guard,
@@ -130,6 +132,7 @@ impl<'a> Run<'a> {
             initial_values,
             ready_checks,
             loss: None,
+            batch_numbers: None,
             running_metrics,
             requests: Requests { last_step: train.max_steps, ..Requests::default() },
             signals: Guard::install()?,
@@ -215,7 +218,8 @@ impl<'a> Run<'a> {
         self.running_metrics.add(self.programs.values().0)?;
         self.loss = self.programs.values().0.first().and_then(|loss| loss.item::<f32>().ok());
         if let Some(loss) = self.loss.filter(|loss| loss.is_nan()) {
-            warn!("The loss of step {} is {loss}: {}", self.session.step, self.input.not_finite(&fed));
+            let numbers = self.batch_numbers.insert(self.input.numbers(&fed));
+            warn!("The loss of step {} is {loss}: {numbers}", self.session.step);
         }
         self.input.recycle(fed);
         Ok(())
@@ -273,8 +277,18 @@ impl<'a> Run<'a> {
     fn with_hooks(&mut self, call: impl FnOnce(&mut Hooks<'a>, &mut HookContext<'_>) -> Result<()>) -> Result<()> {
         let Run { session, hooks, events, model_dir, programs, loss, running_metrics, requests, .. } = self;
         let (values, requested) = programs.values();
-        let (events, loss, running_metrics) = (Some(&mut **events), *loss, Some(&*running_metrics));
-        call(hooks, &mut HookContext { session, model_dir, events, values, requested, loss, running_metrics, requests })
+        let mut cx = HookContext {
+            session,
+            model_dir,
+            events: Some(&mut **events),
+            values,
+            requested,
+            loss: *loss,
+            running_metrics: Some(&*running_metrics),
+            batch_numbers: self.batch_numbers.as_ref(),
+            requests,
+        };
+        call(hooks, &mut cx)
     }
 
     /// Recreates the model folder and its event file if they were deleted.

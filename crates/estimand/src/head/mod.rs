@@ -36,6 +36,7 @@ mod spec;
 pub mod testing;
 
 use std::fmt;
+use std::panic::Location;
 
 use estimand_graph::Tensor;
 use estimand_nn::config::Json;
@@ -115,13 +116,14 @@ pub trait Head: fmt::Debug + Send + Sync {
 pub trait HeadSpec: Head {
     /// Returns the spec of a model function: loss, predictions, metrics, export outputs and
     /// training. Regularization losses of the graph are added to the loss.
+    #[track_caller]
     fn spec<'a>(
         &self,
         cx: &ModelFnContext<'_>,
         logits: &Tensor,
         training: impl Into<Training<'a>>,
     ) -> Result<EstimatorSpec> {
-        spec::assemble(self, cx, logits, training.into())
+        spec::assemble(self, cx, logits, training.into(), Location::caller())
     }
 }
 

@@ -1,11 +1,14 @@
 //! Assembles the spec of a model from a head and logits. All heads share this code.
 
+use std::panic::Location;
+
 use estimand_graph::{Optimizer, Tensor};
 use estimand_nn::metric;
 use estimand_tensor::{Dim, Error, Mode, Result};
 use indexmap::IndexMap;
 
 use super::{Head, LabelledBatch, Measures, Predictions, suffixed};
+use crate::model_fn::lines;
 use crate::{EstimatorSpec, ExportOutput, Input, ModelFnContext, SERVING_DEFAULT};
 
 /// Returns the prefix that TensorFlow's heads give the names of an optimizer's slots: the scope
@@ -65,11 +68,16 @@ pub(super) fn assemble(
     cx: &ModelFnContext<'_>,
     logits: &Tensor,
     training: Training<'_>,
+    site: &'static Location<'static>,
 ) -> Result<EstimatorSpec> {
     cx.graph().check()?;
-    let place = |e: Error| match head.name() {
-        Some(name) => e.context(format!("in head `{name}`")),
-        None => e,
+    let _lines = lines(cx.graph(), site);
+    let place = |error: Error| {
+        let error = match head.name() {
+            Some(name) => error.context(format!("in head `{name}`")),
+            None => error,
+        };
+        error.at_unless_placed(cx.graph().user_line(site))
     };
     head.check().and_then(|()| check_logits(head, logits)).map_err(place)?;
     let mut spec = EstimatorSpec::new(cx);

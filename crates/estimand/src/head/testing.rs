@@ -7,6 +7,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+use std::panic::Location;
+
 use estimand_cpu::Cpu;
 use estimand_data::slice_rows;
 use estimand_engine::Session;
@@ -76,7 +78,7 @@ impl HeadModel {
             input.labels = Default::default();
         }
         let (params, config) = (HParams::new(), RunConfig::new());
-        let cx = ModelFnContext::new(mode, &input, &params, &config);
+        let cx = ModelFnContext::new(mode, &input, &params, &config, Location::caller());
         let logits = Dense::new(head.logits_dimension()).apply(&cx.feature("x"));
         let spec = head.spec(&cx, &logits, Optimizer::new(Sgd::default(), 0.1))?.checked(&cx)?;
         let (features, labels) = (cx.features().clone(), cx.labels().clone());

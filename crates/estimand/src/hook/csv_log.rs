@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 
 use estimand_graph::Tensor;
@@ -56,9 +57,10 @@ impl CsvLogHook {
 
     /// Adds a scalar tensor by name, as a column of that name. Use it in hooks that are made
     /// outside of the model function.
+    #[track_caller]
     pub fn named(mut self, name: impl Into<String>) -> CsvLogHook {
         let name = name.into();
-        self.columns.push((name.clone(), Watched::Named(name)));
+        self.columns.push((name.clone(), Watched::Named(name, Location::caller())));
         self
     }
 

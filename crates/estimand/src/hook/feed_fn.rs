@@ -1,5 +1,7 @@
 //! Feeds placeholders of a model from functions, step by step.
 
+use std::panic::Location;
+
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, Result};
 
@@ -41,7 +43,8 @@ struct Fed<'a> {
 }
 
 enum Target {
-    Named(String),
+    /// Its name, and the line that named it.
+    Named(String, &'static Location<'static>),
     Tensor(Tensor),
     Feed(Feed),
 }
@@ -53,12 +56,13 @@ impl<'a> FeedFnHook<'a> {
     }
 
     /// Adds a placeholder by name. Use it in hooks that are made outside of the model function.
+    #[track_caller]
     pub fn named(
         self,
         name: impl Into<String>,
         value: impl FnMut(&HookContext<'_>) -> Result<Array> + 'a,
     ) -> FeedFnHook<'a> {
-        self.add(Target::Named(name.into()), value)
+        self.add(Target::Named(name.into(), Location::caller()), value)
     }
 
     /// Adds a placeholder. Use it in hooks that a model function makes.
@@ -84,7 +88,7 @@ impl Hook for FeedFnHook<'_> {
     fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
         for Fed { target, .. } in &mut self.fed {
             let tensor = match target {
-                Target::Named(name) => cx.graph().find(name)?,
+                Target::Named(name, site) => cx.graph().find(name).map_err(|error| error.at(site))?,
                 Target::Tensor(tensor) => tensor.clone(),
                 Target::Feed(_) => continue,
             };

@@ -1,5 +1,6 @@
 //! Computes tensors once, when a run ends.
 
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use estimand_graph::Tensor;
@@ -25,10 +26,16 @@ use super::{BeginContext, Hook, HookContext, SideRun};
 #[derive(Default)]
 #[must_use]
 pub struct FinalOpsHook {
-    ops: Vec<(String, Option<Tensor>)>,
-    feeds: Vec<(String, Array)>,
+    ops: Vec<(String, FinalOp)>,
+    feeds: Vec<(String, Array, &'static Location<'static>)>,
     run: Option<SideRun>,
     values: FinalValues,
+}
+
+enum FinalOp {
+    Tensor(Tensor),
+    /// Found by its name; the line that named it.
+    Named(&'static Location<'static>),
 }
 
 /// A handle to the values of a [`FinalOpsHook`], during and after its run.
@@ -55,21 +62,23 @@ impl FinalOpsHook {
 
     /// Adds a tensor by name, under that name. Use it in hooks that are made outside of the model
     /// function.
+    #[track_caller]
     pub fn named(mut self, name: impl Into<String>) -> FinalOpsHook {
-        self.ops.push((name.into(), None));
+        self.ops.push((name.into(), FinalOp::Named(Location::caller())));
         self
     }
 
     /// Adds a tensor under a name. Use it in hooks that a model function makes.
     pub fn tensor(mut self, name: impl Into<String>, tensor: &Tensor) -> FinalOpsHook {
-        self.ops.push((name.into(), Some(tensor.clone())));
+        self.ops.push((name.into(), FinalOp::Tensor(tensor.clone())));
         self
     }
 
     /// Sets the value of a placeholder by name. By default, nothing is fed, and the tensors may
     /// depend on variables only.
+    #[track_caller]
     pub fn feed(mut self, placeholder: impl Into<String>, value: Array) -> FinalOpsHook {
-        self.feeds.push((placeholder.into(), value));
+        self.feeds.push((placeholder.into(), value, Location::caller()));
         self
     }
 
@@ -85,13 +94,14 @@ impl Hook for FinalOpsHook {
     }
 
     fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
-        let find = |(name, tensor): &(String, Option<Tensor>)| match tensor {
-            Some(tensor) => Ok(tensor.clone()),
-            None => cx.graph().find(name),
+        let named = |name: &str, site: &Location<'_>| cx.graph().find(name).map_err(|error| error.at(site));
+        let find = |(name, op): &(String, FinalOp)| match op {
+            FinalOp::Tensor(tensor) => Ok(tensor.clone()),
+            FinalOp::Named(site) => named(name, site),
         };
         let fetches = self.ops.iter().map(find).collect::<Result<Vec<Tensor>>>()?;
-        let placeholders = self.feeds.iter().map(|(name, _)| cx.graph().find(name)).collect::<Result<Vec<_>>>()?;
-        let feeds: Vec<_> = placeholders.iter().zip(&self.feeds).map(|(t, (_, array))| (t, array.clone())).collect();
+        let placeholders = self.feeds.iter().map(|(name, _, site)| named(name, site)).collect::<Result<Vec<_>>>()?;
+        let feeds: Vec<_> = placeholders.iter().zip(&self.feeds).map(|(t, (_, array, _))| (t, array.clone())).collect();
         self.run = Some(cx.side_run(&fetches.iter().collect::<Vec<_>>(), &feeds)?);
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Logs the values of tensors.
 
+use std::panic::Location;
+
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, Result};
 use tracing::info;
@@ -52,9 +54,10 @@ impl LoggingTensorHook {
 
     /// Adds a tensor by name, under that name. Use it in hooks that are made outside of the model
     /// function.
+    #[track_caller]
     pub fn named(mut self, name: impl Into<String>) -> LoggingTensorHook {
         let name = name.into();
-        self.tensors.push((name.clone(), Source::Tensor(Watched::Named(name))));
+        self.tensors.push((name.clone(), Source::Tensor(Watched::Named(name, Location::caller()))));
         self
     }
 

@@ -67,7 +67,7 @@ use estimand_graph::{Graph, Tensor, Value};
 use estimand_tensor::{Array, Error, Result};
 
 use crate::events::EventWriter;
-use crate::feeding::Placeholders;
+use crate::feeding::{BatchNumbers, Placeholders};
 use crate::model_folder::best::BestCheckpoint;
 use crate::running_metrics::RunningMetrics;
 use crate::session::TrainSession;
@@ -231,6 +231,8 @@ pub struct HookContext<'a> {
     pub(crate) loss: Option<f32>,
     /// The running metrics of a training; `None` in other modes.
     pub(crate) running_metrics: Option<&'a RunningMetrics>,
+    /// The numbers of the batch of a training step whose loss is NaN.
+    pub(crate) batch_numbers: Option<&'a BatchNumbers>,
     pub(crate) requests: &'a mut Requests,
 }
 

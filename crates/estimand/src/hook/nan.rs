@@ -4,6 +4,7 @@ use estimand_tensor::{Error, Result, warn};
 use tracing::error;
 
 use super::{Hook, HookContext};
+use crate::feeding::BatchNumbers;
 
 /// Ends training when the loss is NaN, with an error or with a warning. It ignores infinity.
 #[derive(Clone, Debug)]
@@ -41,11 +42,24 @@ impl Hook for NanTensorHook {
         if !cx.loss().is_some_and(f32::is_nan) {
             return Ok(());
         }
-        let message = format!("the loss of step {} is NaN: the model diverged", cx.global_step());
+        let (cause, remedy) = match cx.batch_numbers {
+            Some(BatchNumbers::Bad(found)) => (format!(": {found}"), BatchNumbers::REMEDY),
+            Some(BatchNumbers::Finite) => (
+                ", but all features and labels of the batch are finite: the model diverged".to_string(),
+                "lower the learning rate, or clip gradients",
+            ),
+            None => (
+                ": the model diverged".to_string(),
+                "lower the learning rate, clip gradients, or look for NaN in the input",
+            ),
+        };
+        let message = format!("the loss of step {} is NaN{cause}", cx.global_step());
+        let is_of_input = matches!(cx.batch_numbers, Some(BatchNumbers::Bad(_)));
         if self.fail {
             error!("{message}");
-            let mut help = "lower the learning rate, clip gradients, or look for NaN in the input".to_string();
-            if let Some(bad) = cx.session().find_not_finite() {
+            let mut help = remedy.to_string();
+            // Numbers of the input make the variables NaN too, which says nothing more.
+            if let Some(bad) = cx.session().find_not_finite().filter(|_| !is_of_input) {
                 help += &format!("; of the variables, {bad}");
             }
             if let Ok(Some(prefix)) = estimand_checkpoint::latest_checkpoint(cx.model_dir()) {

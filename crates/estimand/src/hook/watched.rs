@@ -1,5 +1,7 @@
 //! A tensor that a hook watches, given directly or by name.
 
+use std::panic::Location;
+
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, Result};
 
@@ -8,7 +10,8 @@ use super::{BeginContext, Fetch, HookContext};
 /// A watched tensor, before and after it was requested.
 pub(super) enum Watched {
     Tensor(Tensor),
-    Named(String),
+    /// Its name, and the line that named it.
+    Named(String, &'static Location<'static>),
     Fetched(Fetch),
 }
 
@@ -17,7 +20,7 @@ impl Watched {
     pub(super) fn ask(&mut self, cx: &mut BeginContext<'_>, on_request: bool) -> Result<()> {
         let tensor = match self {
             Watched::Tensor(tensor) => tensor.clone(),
-            Watched::Named(name) => cx.graph().find(name)?,
+            Watched::Named(name, site) => cx.graph().find(name).map_err(|error| error.at(site))?,
             Watched::Fetched(_) => return Ok(()),
         };
         let fetch = if on_request { cx.fetch_on_request(&tensor)? } else { cx.fetch(&tensor)? };
@@ -29,7 +32,7 @@ impl Watched {
     pub(super) fn value<'a>(&self, cx: &'a HookContext<'_>) -> Option<&'a Array> {
         match self {
             Watched::Fetched(fetch) => cx.value(*fetch),
-            Watched::Tensor(_) | Watched::Named(_) => None,
+            Watched::Tensor(_) | Watched::Named(..) => None,
         }
     }
 }

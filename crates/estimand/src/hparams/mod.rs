@@ -17,6 +17,7 @@ mod parse;
 mod value;
 
 use std::fmt;
+use std::panic::Location;
 
 use estimand_tensor::{Error, Result};
 use indexmap::IndexMap;
@@ -70,8 +71,9 @@ impl HParams {
     }
 
     /// Returns a float. An integer is converted.
+    #[track_caller]
     pub fn f64(&self, name: &str) -> Result<f64> {
-        match self.existing(name)? {
+        match self.read(name)? {
             Value::Float(v) => Ok(*v),
             Value::Int(v) => Ok(*v as f64),
             other => Err(wrong_type(name, other, "a float")),
@@ -79,37 +81,43 @@ impl HParams {
     }
 
     /// Returns an integer.
+    #[track_caller]
     pub fn i64(&self, name: &str) -> Result<i64> {
-        match self.existing(name)? {
+        match self.read(name)? {
             Value::Int(v) => Ok(*v),
             other => Err(wrong_type(name, other, "an integer")),
         }
     }
 
     /// Returns an integer that is a count. A negative one is an error.
+    #[track_caller]
     pub fn usize(&self, name: &str) -> Result<usize> {
-        count(name, self.i64(name)?)
+        let site = Location::caller();
+        count(name, self.i64(name)?).map_err(|e| e.at(site))
     }
 
     /// Returns a boolean.
+    #[track_caller]
     pub fn bool(&self, name: &str) -> Result<bool> {
-        match self.existing(name)? {
+        match self.read(name)? {
             Value::Bool(v) => Ok(*v),
             other => Err(wrong_type(name, other, "a bool")),
         }
     }
 
     /// Returns a string.
+    #[track_caller]
     pub fn str(&self, name: &str) -> Result<&str> {
-        match self.existing(name)? {
+        match self.read(name)? {
             Value::Str(v) => Ok(v),
             other => Err(wrong_type(name, other, "a string")),
         }
     }
 
     /// Returns a list of floats. A list of integers is converted.
+    #[track_caller]
     pub fn f64s(&self, name: &str) -> Result<Vec<f64>> {
-        match self.existing(name)? {
+        match self.read(name)? {
             Value::Floats(v) => Ok(v.clone()),
             Value::Ints(v) => Ok(v.iter().map(|v| *v as f64).collect()),
             other => Err(wrong_type(name, other, "a list of floats")),
@@ -117,8 +125,9 @@ impl HParams {
     }
 
     /// Returns a list of integers.
+    #[track_caller]
     pub fn i64s(&self, name: &str) -> Result<&[i64]> {
-        match self.existing(name)? {
+        match self.read(name)? {
             Value::Ints(v) => Ok(v),
             other => Err(wrong_type(name, other, "a list of integers")),
         }
@@ -126,21 +135,25 @@ impl HParams {
 
     /// Returns a list of integers that are counts, such as hidden units. A negative one is an
     /// error.
+    #[track_caller]
     pub fn usizes(&self, name: &str) -> Result<Vec<usize>> {
-        self.i64s(name)?.iter().map(|v| count(name, *v)).collect()
+        let site = Location::caller();
+        self.i64s(name)?.iter().map(|v| count(name, *v).map_err(|e| e.at(site))).collect()
     }
 
     /// Returns a list of booleans.
+    #[track_caller]
     pub fn bools(&self, name: &str) -> Result<&[bool]> {
-        match self.existing(name)? {
+        match self.read(name)? {
             Value::Bools(v) => Ok(v),
             other => Err(wrong_type(name, other, "a list of bools")),
         }
     }
 
     /// Returns a list of strings.
+    #[track_caller]
     pub fn strs(&self, name: &str) -> Result<&[String]> {
-        match self.existing(name)? {
+        match self.read(name)? {
             Value::Strs(v) => Ok(v),
             other => Err(wrong_type(name, other, "a list of strings")),
         }
@@ -151,10 +164,22 @@ impl HParams {
         let names = self.values.keys().map(String::as_str);
         self.values.get(name).ok_or_else(|| Error::unknown("hyper-parameter", name, names))
     }
+
+    /// The value that a getter reads. The error names the line of the caller.
+    #[track_caller]
+    fn read(&self, name: &str) -> Result<&Value> {
+        let site = Location::caller();
+        self.existing(name).map_err(|error| error.at(site))
+    }
 }
 
+#[track_caller]
 fn wrong_type(name: &str, value: &Value, expected: &str) -> Error {
-    Error::config(format!("hyper-parameter `{name}` is {} ({value}), but it is read as {expected}", value.kind()))
+    let text = format!("hyper-parameter `{name}` is {} ({value}), but it is read as {expected}", value.kind());
+    let getter = value.getter();
+    Error::config(text)
+        .at(Location::caller())
+        .help(format!("set it to {expected} with .set({name:?}, ..), or read it with .{getter}({name:?})"))
 }
 
 fn count(name: &str, value: i64) -> Result<usize> {
@@ -188,12 +213,19 @@ mod tests {
             (params.str("units").unwrap_err(), "`units` is a list of integers ([10,-1]), but it is read as a string"),
             (params.f64("units").unwrap_err(), "read as a float"),
             (params.usizes("units").unwrap_err(), "`units` is -1; expected a number from 0"),
-            (params.f64("rat").unwrap_err(), "no hyper-parameter `rat`\n  help: did you mean `rate`?"),
+            (
+                params.i64("rate").unwrap_err(),
+                "help: set it to an integer with .set(\"rate\", ..), or read it with .f64(\"rate\")",
+            ),
+            (params.str("units").unwrap_err(), "or read it with .i64s(\"units\")"),
+            (params.f64("rat").unwrap_err(), "no hyper-parameter `rat`\n  at "),
+            (params.f64("rat").unwrap_err(), "help: did you mean `rate`?"),
             (params.f64("x").unwrap_err(), "there are rate, units, steps"),
             (HParams::new().f64("x").unwrap_err(), "there is none"),
         ];
         for (error, expected) in cases {
             assert!(error.to_string().contains(expected), "{error}");
+            assert!(error.to_string().contains(&format!("\n  at {}:", file!())), "{error}");
         }
     }
 

@@ -41,6 +41,20 @@ impl Value {
         }
     }
 
+    /// Returns the getter of `HParams` for this type.
+    pub(super) fn getter(&self) -> &'static str {
+        match self {
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "i64",
+            Value::Float(_) => "f64",
+            Value::Str(_) => "str",
+            Value::Bools(_) => "bools",
+            Value::Ints(_) => "i64s",
+            Value::Floats(_) => "f64s",
+            Value::Strs(_) => "strs",
+        }
+    }
+
     /// Converts `new` to this value's type. The error does not name the parameter.
     pub(super) fn cast(&self, new: Value) -> Result<Value> {
         Ok(match (self, new) {

@@ -66,12 +66,14 @@ impl Network for Baseline {
 
 impl BaselineClassifier {
     /// Makes a classifier of two classes, trained with Ftrl.
+    #[track_caller]
     pub fn new() -> BaselineClassifier {
         Premade::from_parts(Baseline::default(), Classifier::default())
     }
 }
 
 impl Default for BaselineClassifier {
+    #[track_caller]
     fn default() -> BaselineClassifier {
         BaselineClassifier::new()
     }
@@ -79,12 +81,14 @@ impl Default for BaselineClassifier {
 
 impl BaselineRegressor {
     /// Makes a regressor of one number, trained with Ftrl.
+    #[track_caller]
     pub fn new() -> BaselineRegressor {
         Premade::from_parts(Baseline::default(), Regressor::default())
     }
 }
 
 impl Default for BaselineRegressor {
+    #[track_caller]
     fn default() -> BaselineRegressor {
         BaselineRegressor::new()
     }
@@ -92,6 +96,7 @@ impl Default for BaselineRegressor {
 
 impl BaselineEstimator {
     /// Makes an estimator with a head, trained with Ftrl.
+    #[track_caller]
     pub fn new(head: impl Head + 'static) -> BaselineEstimator {
         Premade::from_parts(Baseline::default(), GivenHead::new(head))
     }

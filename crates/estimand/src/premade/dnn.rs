@@ -125,6 +125,7 @@ impl Network for Dnn {
 
 impl DnnClassifier {
     /// Makes a classifier of two classes, with relu, trained with Adagrad.
+    #[track_caller]
     pub fn new(hidden_units: impl Into<Vec<usize>>, columns: impl Into<Columns>) -> DnnClassifier {
         Premade::from_parts(Dnn::new(hidden_units, columns), Classifier::default())
     }
@@ -132,6 +133,7 @@ impl DnnClassifier {
 
 impl DnnRegressor {
     /// Makes a regressor of one number, with relu, trained with Adagrad.
+    #[track_caller]
     pub fn new(hidden_units: impl Into<Vec<usize>>, columns: impl Into<Columns>) -> DnnRegressor {
         Premade::from_parts(Dnn::new(hidden_units, columns), Regressor::default())
     }
@@ -139,6 +141,7 @@ impl DnnRegressor {
 
 impl DnnEstimator {
     /// Makes an estimator with a head, with relu, trained with Adagrad.
+    #[track_caller]
     pub fn new(
         head: impl Head + 'static,
         hidden_units: impl Into<Vec<usize>>,

@@ -150,12 +150,14 @@ impl DnnLinearCombined {
 impl DnnLinearCombinedClassifier {
     /// Makes a classifier of two classes. Set the columns of the linear part, of the deep part, or
     /// both.
+    #[track_caller]
     pub fn new() -> DnnLinearCombinedClassifier {
         Premade::from_parts(DnnLinearCombined::default(), Classifier::default())
     }
 }
 
 impl Default for DnnLinearCombinedClassifier {
+    #[track_caller]
     fn default() -> DnnLinearCombinedClassifier {
         DnnLinearCombinedClassifier::new()
     }
@@ -164,12 +166,14 @@ impl Default for DnnLinearCombinedClassifier {
 impl DnnLinearCombinedRegressor {
     /// Makes a regressor of one number. Set the columns of the linear part, of the deep part, or
     /// both.
+    #[track_caller]
     pub fn new() -> DnnLinearCombinedRegressor {
         Premade::from_parts(DnnLinearCombined::default(), Regressor::default())
     }
 }
 
 impl Default for DnnLinearCombinedRegressor {
+    #[track_caller]
     fn default() -> DnnLinearCombinedRegressor {
         DnnLinearCombinedRegressor::new()
     }
@@ -178,6 +182,7 @@ impl Default for DnnLinearCombinedRegressor {
 impl DnnLinearCombinedEstimator {
     /// Makes an estimator with a head. Set the columns of the linear part, of the deep part, or
     /// both.
+    #[track_caller]
     pub fn new(head: impl Head + 'static) -> DnnLinearCombinedEstimator {
         Premade::from_parts(DnnLinearCombined::default(), GivenHead::new(head))
     }

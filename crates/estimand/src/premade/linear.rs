@@ -10,6 +10,7 @@ use super::json::{COMBINERS, written};
 use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, shown};
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
+use crate::model_fn::lines;
 
 /// A weighted sum of columns and a bias. Variables: `linear/linear_model/<column>/weights`,
 /// `linear/linear_model/bias_weights`.
@@ -88,6 +89,7 @@ pub(super) fn check_columns(columns: &Columns, of: &str, place: fn(&Inputs, Colu
     columns.iter().try_for_each(|column| {
         column.check()?;
         let graph = Graph::with_mode(Mode::Predict);
+        let _lines = lines(&graph, column.site());
         // Each column alone: two columns may read a feature in different ways.
         place(&Inputs::new(&graph, "feature", &column.parse_spec()), [column.clone()].into());
         graph.check()
@@ -96,6 +98,7 @@ pub(super) fn check_columns(columns: &Columns, of: &str, place: fn(&Inputs, Colu
 
 impl LinearClassifier {
     /// Makes a classifier of two classes, trained with Ftrl.
+    #[track_caller]
     pub fn new(columns: impl Into<Columns>) -> LinearClassifier {
         Premade::from_parts(Linear::new(columns), Classifier::default())
     }
@@ -103,6 +106,7 @@ impl LinearClassifier {
 
 impl LinearRegressor {
     /// Makes a regressor of one number, trained with Ftrl.
+    #[track_caller]
     pub fn new(columns: impl Into<Columns>) -> LinearRegressor {
         Premade::from_parts(Linear::new(columns), Regressor::default())
     }
@@ -110,6 +114,7 @@ impl LinearRegressor {
 
 impl LinearEstimator {
     /// Makes an estimator with a head, trained with Ftrl.
+    #[track_caller]
     pub fn new(head: impl Head + 'static, columns: impl Into<Columns>) -> LinearEstimator {
         Premade::from_parts(Linear::new(columns), GivenHead::new(head))
     }

@@ -31,12 +31,13 @@ mod optimizer;
 mod shown;
 
 use std::fmt;
+use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
 use estimand_nn::config::Json;
-use estimand_tensor::Result;
+use estimand_tensor::{Error, Result};
 
 use crate::description::Description;
 use crate::head::{Head, HeadSpec, Training};
@@ -78,9 +79,12 @@ pub struct Premade<N, H> {
     config: RunConfig,
     params: HParams,
     warm_start_from: Option<WarmStartSettings>,
+    /// The line that made it, which errors name.
+    site: &'static Location<'static>,
 }
 
 impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
+    #[track_caller]
     fn from_parts(network: N, head: H) -> Premade<N, H> {
         Premade {
             network,
@@ -89,6 +93,7 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
             config: RunConfig::new(),
             params: HParams::new(),
             warm_start_from: None,
+            site: Location::caller(),
         }
     }
 
@@ -123,11 +128,12 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
 
     /// Checks network, columns and head, and makes the estimator. Nothing is built or read yet.
     pub fn build(self) -> Result<Estimator> {
-        let Premade { network, head, model_dir, config, params, warm_start_from } = self;
-        network.check()?;
-        let head = head.head()?;
-        head.check()?;
-        let mut builder = estimator(Arc::new(network), head).config(config).params(params);
+        let Premade { network, head, model_dir, config, params, warm_start_from, site } = self;
+        let place = |error: Error| error.at_unless_placed(site);
+        network.check().map_err(place)?;
+        let head = head.head().map_err(place)?;
+        head.check().map_err(place)?;
+        let mut builder = estimator(Arc::new(network), head, site).config(config).params(params);
         if let Some(folder) = model_dir {
             builder = builder.model_dir(folder);
         }
@@ -138,12 +144,16 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
     }
 }
 
-/// Starts an estimator of a network and a head.
-pub(crate) fn estimator(network: Arc<dyn Network>, head: Arc<dyn Head>) -> EstimatorBuilder {
+/// Starts an estimator of a network and a head that were made at a line of the user's.
+pub(crate) fn estimator(
+    network: Arc<dyn Network>,
+    head: Arc<dyn Head>,
+    site: &'static Location<'static>,
+) -> EstimatorBuilder {
     let description = Description::premade(network.clone(), head.clone());
     let model_fn = move |cx: &ModelFnContext<'_>| {
         let logits = network.logits(cx, head.logits_dimension())?;
         head.spec(cx, &logits, network.training(cx)?)
     };
-    Estimator::new(model_fn).described(description)
+    Estimator::new(model_fn).described(description).made_at(site)
 }

@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 
 use estimand_checkpoint::{BundleReader, latest_checkpoint};
-use estimand_graph::{Combiner, Graph, Initializer, Lookup, RaggedTensor, Role, Tensor};
+use estimand_graph::{Combiner, Graph, IdSource, Initializer, Lookup, RaggedTensor, Role, Tensor};
 use estimand_tensor::{BatchSpec, DType, Error, Mode, Result};
 
 use super::json::written;
@@ -124,8 +124,8 @@ impl Table {
     }
 
     /// Looks up the vectors of each row and combines them.
-    pub(super) fn lookup(&self, table: &Tensor, found: &Categories) -> Tensor {
-        let mut how = Lookup::new(self.combiner);
+    pub(super) fn lookup(&self, table: &Tensor, found: &Categories, source: Option<IdSource>) -> Tensor {
+        let mut how = Lookup::new(self.combiner).source(source);
         if let Some(weights) = &found.weights {
             how = how.weights(weights);
         }
@@ -144,12 +144,18 @@ impl Table {
     }
 
     /// Looks up the vector of each step, `[batch, steps, dimension]`.
-    pub(super) fn steps(&self, table: &Tensor, ids: &RaggedTensor, n_steps: &Tensor) -> Tensor {
+    pub(super) fn steps(
+        &self,
+        table: &Tensor,
+        ids: &RaggedTensor,
+        n_steps: &Tensor,
+        source: Option<IdSource>,
+    ) -> Tensor {
         let dimension = table.shape().dims().last().copied().unwrap_or(1.into());
         let ids = ids.to_steps(n_steps, &[], -1);
         let shape: estimand_tensor::Shape = ids.shape().dims().iter().copied().chain([dimension]).collect();
         let each = Categories { ids: RaggedTensor::from_rows(&ids.reshape([-1])), weights: None };
-        self.lookup(table, &each).reshape_as(shape)
+        self.lookup(table, &each, source).reshape_as(shape)
     }
 }
 
@@ -276,7 +282,8 @@ impl DenseColumn for EmbeddingColumn {
         let column = self.column.expect_categorical()?;
         let found = column.categories(features)?;
         let table = self.table.variable(features.graph(), WEIGHTS, column.n_buckets())?;
-        Ok(self.table.lookup(&table, &found))
+        let _line = features.graph().line_of_column(self.column.site(), file!());
+        Ok(self.table.lookup(&table, &found, column.id_source()))
     }
 }
 
@@ -292,6 +299,7 @@ impl SequenceColumn for EmbeddingColumn {
     fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor> {
         let column = self.column.expect_steps()?;
         let table = self.table.variable(features.graph(), WEIGHTS, column.n_buckets())?;
-        Ok(self.table.steps(&table, &column.ids(features)?, n_steps))
+        let _line = features.graph().line_of_column(self.column.site(), file!());
+        Ok(self.table.steps(&table, &column.ids(features)?, n_steps, column.id_source()))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 
+use estimand_graph::IdSource;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::feature::{self, CategoryKind};
@@ -123,5 +124,14 @@ impl CategoricalColumn for IdentityColumn {
             ids.values.means("id of other integers", default);
         }
         Ok(Categories { ids, weights: None })
+    }
+
+    fn id_source(&self) -> Option<IdSource> {
+        Some(IdSource {
+            feature: self.key.clone(),
+            column: format!("categorical_column_with_identity({:?}, ..)", self.key),
+            otherwise: "call .default_value(..) on the column for ids that are out of range",
+            by_row: true,
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! `input_layer`: concatenates dense columns into the input of a network.
 
+use std::panic::Location;
+
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Result};
 
@@ -30,6 +32,7 @@ use crate::inputs::Inputs;
 #[track_caller]
 pub fn input_layer(features: &Inputs, columns: impl Into<Columns>) -> Tensor {
     let graph = features.graph();
+    let _line = graph.line(Location::caller(), file!());
     match sorted(columns).and_then(|columns| tensors(features, &columns)) {
         Ok(tensors) if tensors.len() == 1 => tensors[0].clone(),
         Ok(tensors) => Tensor::concat(&tensors.iter().collect::<Vec<_>>(), 1),
@@ -44,6 +47,7 @@ fn tensors(features: &Inputs, columns: &[FeatureColumn]) -> Result<Vec<Tensor>> 
         let dense = column.dense().ok_or_else(|| not_dense(column))?;
         let _scope = graph.reopen(&scope_name(&column.name()));
         let _about = graph.about(&column.name());
+        let _line = graph.line_of_column(column.site(), file!());
         flat(dense, features)
     };
     columns.iter().map(|column| tensor(column).map_err(|error| column.place(error))).collect()

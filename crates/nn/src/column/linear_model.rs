@@ -1,5 +1,7 @@
 //! `linear_model`: a weighted sum of columns.
 
+use std::panic::Location;
+
 use estimand_graph::{Combiner, Initializer, Lookup, Role, Tensor};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
@@ -89,6 +91,7 @@ impl LinearModel {
     /// Makes the variables and the sums.
     #[track_caller]
     pub fn apply(&self, features: &Inputs) -> LinearOutput {
+        let _line = features.graph().line(Location::caller(), file!());
         match self.build(features) {
             Ok(output) => output,
             Err(error) => {
@@ -127,6 +130,7 @@ impl LinearModel {
     fn part(&self, column: &FeatureColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
         let _scope = features.graph().reopen(&scope_name(&column.name()));
         let _about = features.graph().about(&column.name());
+        let _line = features.graph().line_of_column(column.site(), file!());
         match (column.categorical(), column.dense()) {
             (Some(categorical), _) => self.categorical(categorical, features),
             (None, Some(dense)) => self.dense(dense, features),
@@ -138,7 +142,7 @@ impl LinearModel {
     fn categorical(&self, column: &dyn CategoricalColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
         let found = column.categories(features)?;
         let weights = self.variable(features, WEIGHTS, &[column.n_buckets(), self.units]);
-        let mut how = Lookup::new(self.sparse_combiner);
+        let mut how = Lookup::new(self.sparse_combiner).source(column.id_source());
         if let Some(weights) = &found.weights {
             how = how.weights(weights);
         }

@@ -60,7 +60,7 @@ mod weighted;
 use std::fmt;
 use std::panic::Location;
 
-use estimand_graph::{RaggedTensor, Tensor};
+use estimand_graph::{IdSource, RaggedTensor, Tensor};
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use crate::config::Json;
@@ -161,6 +161,12 @@ pub trait CategoricalColumn {
 
     /// The ids of each row. An id below 0 is ignored everywhere.
     fn categories(&self, features: &Inputs) -> Result<Categories>;
+
+    /// The origin of ids that may be too large, for the error of such an id. By default none: the
+    /// column makes its ids itself, or the error names only the id and its row.
+    fn id_source(&self) -> Option<IdSource> {
+        None
+    }
 }
 
 /// Ids and, optionally, their weights.
@@ -195,6 +201,11 @@ pub trait CategoricalSequenceColumn {
 
     /// The id of each step of each row. An id below 0 is ignored everywhere.
     fn ids(&self, features: &Inputs) -> Result<RaggedTensor>;
+
+    /// Like [`CategoricalColumn::id_source`].
+    fn id_source(&self) -> Option<IdSource> {
+        None
+    }
 }
 
 /// The lengths of the sequences of a batch.

@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::path::PathBuf;
 
-use estimand_graph::{RaggedTensor, Tensor};
+use estimand_graph::{IdSource, RaggedTensor, Tensor};
 use estimand_tensor::{Array, BatchSpec, DType, Error, Result};
 
 use super::json::written;
@@ -162,6 +162,17 @@ impl CategoricalSequenceColumn for SequenceCategoricalColumn {
                 Ok(ids.with_values(none.select(&absent, &ids.values)))
             }
         }
+    }
+
+    fn id_source(&self) -> Option<IdSource> {
+        let source = self.column.categorical()?.id_source()?;
+        Some(IdSource {
+            column: format!("sequence_{}", source.column),
+            otherwise: "use SequenceCategoricalColumn::of(..) with an identity column that has a .default_value(..)",
+            // A lookup of steps has a row for each step.
+            by_row: false,
+            ..source
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! `sequence_input_layer`: concatenates sequence columns into the input of a recurrent network.
 
+use std::panic::Location;
+
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{DType, Error, Result};
 
@@ -33,6 +35,7 @@ use crate::inputs::Inputs;
 /// ```
 #[track_caller]
 pub fn sequence_input_layer(features: &Inputs, columns: impl Into<Columns>) -> (Tensor, Tensor) {
+    let _line = features.graph().line(Location::caller(), file!());
     match build(features, columns) {
         Ok(made) => made,
         Err(error) => {
@@ -49,6 +52,7 @@ fn build(features: &Inputs, columns: impl Into<Columns>) -> Result<(Tensor, Tens
     let mut sides = Vec::with_capacity(columns.len());
     let mut all: Option<Extent> = None;
     for column in &columns {
+        let _line = graph.line_of_column(column.site(), file!());
         let side = column.sequence().ok_or_else(|| column.place(not_a_sequence(column)))?;
         let extent = side.extent(features).map_err(|error| column.place(error))?;
         sides.push((column, side));
@@ -64,6 +68,7 @@ fn build(features: &Inputs, columns: impl Into<Columns>) -> Result<(Tensor, Tens
     let part = |(column, side): &(&FeatureColumn, &dyn SequenceColumn)| {
         let _scope = graph.reopen(&scope_name(&column.name()));
         let _about = graph.about(&column.name());
+        let _line = graph.line_of_column(column.site(), file!());
         let tensor = side.tensor(features, &n_steps).map_err(|error| column.place(error))?;
         let dims = side.dims();
         if dims.len() == 1 {

@@ -120,6 +120,8 @@ impl SharedEmbeddingColumn {
             return Ok(graph.get_variable(&name));
         }
         let _scope = graph.outside();
+        // Several calls may use the table. It belongs to none of them.
+        let _line = graph.line(self.shared.site, file!());
         let variable = self.shared.table.variable(graph, &name, n_buckets)?;
         if let Some(id) = variable.variable() {
             made.0.borrow_mut().push((self.shared.clone(), id));
@@ -223,7 +225,8 @@ impl DenseColumn for SharedEmbeddingColumn {
         let column = self.column.expect_categorical()?;
         let found = column.categories(features)?;
         let table = self.variable(features, column.n_buckets())?;
-        Ok(self.shared.table.lookup(&table, &found))
+        let _line = features.graph().line_of_column(self.column.site(), file!());
+        Ok(self.shared.table.lookup(&table, &found, column.id_source()))
     }
 }
 
@@ -239,6 +242,7 @@ impl SequenceColumn for SharedEmbeddingColumn {
     fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor> {
         let column = self.column.expect_steps()?;
         let table = self.variable(features, column.n_buckets())?;
-        Ok(self.shared.table.steps(&table, &column.ids(features)?, n_steps))
+        let _line = features.graph().line_of_column(self.column.site(), file!());
+        Ok(self.shared.table.steps(&table, &column.ids(features)?, n_steps, column.id_source()))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use estimand_graph::RaggedTensor;
+use estimand_graph::{IdSource, RaggedTensor};
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::json::written;
@@ -133,5 +133,9 @@ impl CategoricalColumn for WeightedColumn {
         let weights = if dtype == DType::F32 { weights } else { weights.cast(DType::F32) };
         found.ids.values.means("weights", self.weight_key.as_str());
         Ok(Categories { ids: found.ids, weights: Some(weights) })
+    }
+
+    fn id_source(&self) -> Option<IdSource> {
+        self.column.categorical()?.id_source()
     }
 }

@@ -49,6 +49,7 @@ mod zero_padding;
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::panic::Location;
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Result};
@@ -166,10 +167,11 @@ pub trait Layer: fmt::Debug + Send + Sync {
     #[track_caller]
     fn apply(&self, inputs: &dyn AsInputs) -> Tensor {
         let inputs = inputs.as_inputs();
-        match inputs.check(self) {
-            Some(error) => error,
-            None => BuiltLayer::new(self, &inputs).call(self, &inputs),
+        if let Some(error) = inputs.check(self) {
+            return error;
         }
+        let _line = inputs.first().graph().line(Location::caller(), file!());
+        BuiltLayer::new(self, &inputs).call(self, &inputs)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `Shared`: one layer used in several places, with the same weights.
 
 use std::cell::RefCell;
+use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -47,6 +48,7 @@ impl Shared {
             return error;
         }
         let x = inputs.first();
+        let _line = x.graph().line(Location::caller(), file!());
         let earlier = self.built.borrow().clone();
         // No closure here: it would hide the caller's line.
         let (first, built) = match earlier {

@@ -248,6 +248,43 @@ fn sequences_of_different_length_are_found_in_the_run() {
     assert!(error.contains("the lengths of sequences differ: they are 1 and 2 in row 0"), "{error}");
 }
 
+/// An id beyond the table names the feature, the row, the column function and its line.
+#[test]
+fn an_identity_column_that_is_too_small_says_so() {
+    let batch = Batch::new().with_feature("id", ragged([1i64, -5, 3, 4, 9], &[0, 2, 2, 5])).unwrap();
+    let batch = batch.with_feature("weight", ragged([1f32; 5], &[0, 2, 2, 5])).unwrap();
+    let say = |build: &dyn Fn(&Inputs) -> estimand_graph::Tensor| {
+        let fed = Fed::new(&batch);
+        let built = build(&fed.features);
+        let text = fed.run(&[&built], &[]).unwrap_err().to_string();
+        assert!(!text.contains("/src/"), "{text}");
+        text
+    };
+    let first = "feature `id` has the id 4 in row 2; expected 0 to 3";
+    let call = "give categorical_column_with_identity(\"id\", ..) at least 10 buckets, or call .default_value(..)";
+    expect(&say(&|f| linear_model(f, [id().into()])), &[first, call]);
+    expect(&say(&|f| input_layer(f, [embedding_column(id(), 2).into()])), &[first, call]);
+    let weighted = || weighted_categorical_column(id(), "weight");
+    expect(&say(&|f| input_layer(f, [embedding_column(weighted(), 2).into()])), &[first, call]);
+    let shared = || shared_embeddings([&id()], 2).columns().remove(0);
+    expect(&say(&|f| input_layer(f, [shared().into()])), &[first, call]);
+    let steps = || sequence_categorical_column_with_identity("id", 4);
+    expect(
+        &say(&|f| sequence_input_layer(f, [embedding_column(steps(), 2).into()]).0),
+        &[
+            "feature `id` has the id 4; expected 0 to 3",
+            "give sequence_categorical_column_with_identity(\"id\", ..) at least 10 buckets, or use SequenceCat",
+        ],
+    );
+
+    // Negative ids are dropped, and a default replaces all others: neither is an error.
+    let fits = Batch::new().with_feature("id", Array::from([-5i64, 3, 12])).unwrap();
+    let fed = Fed::new(&fits);
+    let sum = linear_model(&fed.features, [id().default_value(0).into()]);
+    assert!(fed.run(&[&sum], &[]).is_ok());
+    assert!(rows(indicator_column(id()), &fits, &[]).is_ok());
+}
+
 #[test]
 fn labels_and_weights_have_names_of_their_own() {
     let columns = [FeatureColumn::from(number())];

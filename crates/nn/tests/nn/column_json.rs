@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use estimand_graph::{Combiner, Graph, Initializer, Tensor};
+use estimand_graph::{Combiner, Graph, Initializer, Tensor, VarSpec};
 use estimand_nn::Inputs;
 use estimand_nn::column::*;
 use estimand_nn::config::{self, CustomObjects, Described, Fields, Json};
@@ -36,7 +36,10 @@ fn text(columns: &[FeatureColumn]) -> String {
         }
     }
     g.check().unwrap();
-    let variables: Vec<String> = g.body().variables().iter().map(|(_, spec)| format!("{spec:?}")).collect();
+    // The lines differ: a column that is read was made by the line that reads it.
+    let site = Location::caller();
+    let spec = |spec: &VarSpec| format!("{:?}", VarSpec { site, ..spec.clone() });
+    let variables: Vec<String> = g.body().variables().iter().map(|(_, variable)| spec(variable)).collect();
     format!("{g}\n{}\n{:?}", variables.join("\n"), make_parse_example_spec(columns).unwrap())
 }
 

@@ -15,6 +15,7 @@ mod keras_configs;
 mod keras_layers;
 mod keras_objects;
 mod layers;
+mod lines;
 mod loss_json;
 mod losses;
 mod merges;

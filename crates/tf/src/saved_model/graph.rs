@@ -1,5 +1,6 @@
 //! Reads a GraphDef without a SavedModel folder, so without values of variables and asset files.
 
+use std::panic::Location;
 use std::path::PathBuf;
 
 use estimand_graph::{Graph, Tensor};
@@ -46,11 +47,13 @@ pub struct ReadGraph {
 /// assert_eq!(Session::new(&read.graph)?.run(&[&read.outputs["Sum"]], &feeds)?[0].item::<f32>()?, 25.0);
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
+#[track_caller]
 pub fn read_graph_def(def: &GraphDef, inputs: &[(&str, Shape)], outputs: &[&str]) -> Result<ReadGraph> {
     read_graph_def_within(def, inputs, outputs, &ReadLimits::default())
 }
 
 /// Like [`read_graph_def`], with other limits.
+#[track_caller]
 pub fn read_graph_def_within(
     def: &GraphDef,
     inputs: &[(&str, Shape)],
@@ -60,6 +63,7 @@ pub fn read_graph_def_within(
     limits.check_graph(def)?;
     let nodes = Nodes::new(def)?;
     let mut reader = Reader::new(&nodes, &Alone, limits);
+    let _line = reader.graph.line(Location::caller(), file!());
     let mut placeholders = Named::new();
     for (name, shape) in inputs {
         let place = |e: Error| e.context(format!("in input `{name}`"));

@@ -125,6 +125,7 @@ impl SavedModel {
 
     /// Reads the nodes of a signature and the values of its variables. Values that another
     /// signature of this model has read are shared.
+    #[track_caller]
     pub fn signature(&self, name: &str) -> Result<SignatureModel> {
         let signature = self.meta_graph.signature(name)?;
         SignatureModel::read(self, signature)

@@ -1,6 +1,7 @@
 //! A signature of a SavedModel, ready to run.
 
 use std::collections::HashSet;
+use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
@@ -60,11 +61,13 @@ struct Loaded {
 }
 
 impl SignatureModel {
+    #[track_caller]
     pub(super) fn read(model: &SavedModel, signature: &SignatureDef) -> Result<SignatureModel> {
         let nodes = Nodes::new(model.graph_def()?)?;
         let checkpoint = Checkpoint::of(&model.folder, &nodes);
         let folder = Folder { model, checkpoint: &checkpoint };
         let mut reader = Reader::new(&nodes, &folder, &model.limits);
+        let _line = reader.graph.line(Location::caller(), file!());
         let mut inputs = Named::new();
         let parsed = parsed(&nodes);
         for (name, info) in &signature.inputs {

@@ -19,6 +19,23 @@ use crate::op::spelling::{Spelling, typed};
 pub struct LookupIds {
     /// Also drops ids whose weight is not above 0. All combiners but the sum set this.
     pub drop_light: bool,
+    /// The number of rows of the table. An id that is not below it is an error.
+    pub n_rows: Option<usize>,
+    /// The origin of the ids, for that error.
+    pub source: Option<IdSource>,
+}
+
+/// The origin of ids: the feature that holds them, and the column that says how many there are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IdSource {
+    /// The name of the feature.
+    pub feature: String,
+    /// The call that sets the number of ids, such as `categorical_column_with_identity("age", ..)`.
+    pub column: String,
+    /// Another remedy for ids that are too large.
+    pub otherwise: &'static str,
+    /// Whether each row of the ids is a row of the batch. If not, errors name no row.
+    pub by_row: bool,
 }
 
 impl HostRules for LookupIds {
@@ -55,6 +72,10 @@ impl HostRules for LookupIds {
         let weights = check_weights(x.get(2), ids.len())?;
         let light = |i: usize| self.drop_light && weights.is_some_and(|w| w[i] <= 0.0);
         let keep = |i: usize| ids[i] >= 0 && !light(i);
+        let limit = self.n_rows.map_or(i64::MAX, |n| n as i64);
+        if let Some(i) = (0..ids.len()).find(|&i| ids[i] >= limit && keep(i)) {
+            return Err(self.too_large(ids, i, splits, limit));
+        }
         if (0..ids.len()).all(keep) {
             let (distinct, places) = distinct(ids)?;
             return Ok([distinct, places, x[1].clone()].into_iter().chain(x.get(2).cloned()).collect());
@@ -107,6 +128,22 @@ impl HostRules for LookupIds {
     }
 }
 
+impl LookupIds {
+    /// The error of the id at position `i`.
+    fn too_large(&self, ids: &[i64], i: usize, splits: &[i64], limit: i64) -> Error {
+        let (id, row) = (ids[i], splits.partition_point(|&begin| begin <= i as i64).saturating_sub(1));
+        let Some(source) = &self.source else {
+            return Error::index(format!("the id {id} in row {row} is not in [0, {limit})"))
+                .help("check the ids against the size of the table");
+        };
+        let place = if source.by_row { format!(" in row {row}") } else { String::new() };
+        let text = format!("feature `{}` has the id {id}{place}; expected 0 to {}", source.feature, limit - 1);
+        let needed = ids.iter().max().map_or(limit, |&largest| largest.saturating_add(1));
+        let help = format!("give {} at least {needed} buckets, or {}", source.column, source.otherwise);
+        Error::index(text).help(help)
+    }
+}
+
 fn distinct(ids: &[i64]) -> Result<(Array, Array)> {
     let mut distinct = vec![0; ids.len()];
     let mut places = vec![0; ids.len()];
@@ -120,20 +157,47 @@ fn distinct(ids: &[i64]) -> Result<(Array, Array)> {
 mod tests {
     use super::*;
 
+    fn lookup(drop_light: bool) -> LookupIds {
+        LookupIds { drop_light, n_rows: None, source: None }
+    }
+
     #[test]
     fn drops_what_does_not_count() {
         // Rows [5, -1, 5], [], [2, 5]; the second 5 has no weight.
         let ids = Array::from([5i32, -1, 5, 2, 5]);
         let splits = Array::from([0i64, 3, 3, 5]);
         let weights = Array::from([1f32, 2.0, 0.0, 3.0, 4.0]);
-        let out = LookupIds { drop_light: true }.run(&[ids.clone(), splits.clone(), weights.clone()]).unwrap();
+        let out = lookup(true).run(&[ids.clone(), splits.clone(), weights.clone()]).unwrap();
         assert_eq!(out[0].as_slice::<i64>().unwrap(), [5, 2]);
         assert_eq!(out[1].as_slice::<i32>().unwrap(), [0, 1, 0]);
         assert_eq!(out[2].as_slice::<i64>().unwrap(), [0, 1, 1, 3]);
         assert_eq!(out[3].as_slice::<f32>().unwrap(), [1.0, 3.0, 4.0]);
-        let sum = LookupIds { drop_light: false }.run(&[ids.clone(), splits.clone(), weights]).unwrap();
+        let sum = lookup(false).run(&[ids.clone(), splits.clone(), weights]).unwrap();
         assert_eq!(sum[3].as_slice::<f32>().unwrap(), [1.0, 0.0, 3.0, 4.0]);
-        let error = LookupIds { drop_light: false }.run(&[ids, splits, Array::from([1f32])]).unwrap_err();
+        let error = lookup(false).run(&[ids, splits, Array::from([1f32])]).unwrap_err();
         assert!(error.to_string().contains("1 weights for 5 ids"));
+    }
+
+    #[test]
+    fn an_id_beyond_the_table_is_named_with_its_row() {
+        let (ids, splits) = (Array::from([2i64, -7, 3, 12]), Array::from([0i64, 2, 2, 4]));
+        let table = LookupIds { n_rows: Some(3), ..lookup(false) };
+        let error = table.run(&[ids.clone(), splits.clone()]).unwrap_err().to_string();
+        assert_eq!(error, "the id 3 in row 2 is not in [0, 3)\n  help: check the ids against the size of the table");
+        assert!(LookupIds { n_rows: Some(13), ..lookup(false) }.run(&[ids.clone(), splits.clone()]).is_ok());
+        let (feature, column) = ("age".to_string(), "identity(\"age\", ..)".to_string());
+        let source = IdSource { feature, column, otherwise: "drop them", by_row: true };
+        let named = LookupIds { source: Some(source.clone()), ..table.clone() };
+        let error = named.run(&[ids.clone(), splits.clone()]).unwrap_err().to_string();
+        let expected = "feature `age` has the id 3 in row 2; expected 0 to 2\n  \
+                        help: give identity(\"age\", ..) at least 13 buckets, or drop them";
+        assert_eq!(error, expected);
+        let steps = LookupIds { source: Some(IdSource { by_row: false, ..source }), ..table };
+        let error = steps.run(&[ids, splits]).unwrap_err().to_string();
+        assert!(error.starts_with("feature `age` has the id 3; expected 0 to 2\n"), "{error}");
+        // An id that is dropped for its weight is no error.
+        let light = LookupIds { n_rows: Some(3), ..lookup(true) };
+        let x = [Array::from([9i64, 1]), Array::from([0i64, 2]), Array::from([0f32, 1.0])];
+        assert_eq!(light.run(&x).unwrap()[0].as_slice::<i64>().unwrap(), [1]);
     }
 }

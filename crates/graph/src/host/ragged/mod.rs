@@ -13,7 +13,7 @@ pub use concat::RaggedConcat;
 pub use filter::RaggedFilter;
 pub use from_dense::FromDense;
 pub use from_rows::FromRows;
-pub use lookup_ids::LookupIds;
+pub use lookup_ids::{IdSource, LookupIds};
 pub use multi_hot::MultiHot;
 pub use row_ids::RowIds;
 pub use to_steps::ToSteps;
