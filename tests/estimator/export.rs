@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use estimand::ExportOutput;
 use estimand::data::datasets;
-use estimand::export::{ExportSpec, Receiver, ServingInputReceiver};
+use estimand::export::{BestExporter, ExportSpec, FinalExporter, LatestExporter, Receiver, ServingInputReceiver};
 use estimand::graph::saved_model::SavedModel;
 use estimand::prelude::*;
 use estimand::tensor::Feature;
@@ -237,5 +237,53 @@ fn a_failed_export_leaves_nothing() -> Result<()> {
     let export = model.export_saved_model(&base, spec(Receiver::like(&data)?).asset_extra("a/b", "Cargo.toml"))?;
     assert!(export.join("assets.extra/a/b").is_file());
     assert_eq!(names(&base).len(), 1);
+    Ok(())
+}
+
+/// Case 108: of four evaluations the newest two exports are kept; the best is exported while it
+/// improves; the final one once. A restart does not forget the best.
+#[test]
+fn exporters_keep_the_newest_and_the_best() -> Result<()> {
+    let folder = Folder::new();
+    let data = line(8).batch(8);
+    let config = RunConfig::new().tf_random_seed(1).save_checkpoints(Every::Steps(2));
+    let model = Estimator::new(linear).config(config).model_dir(folder.path()).build()?;
+    let run = |steps: u64| {
+        let receiver = || Receiver::like(&data);
+        // The loss falls, so the highest loss is that of the first evaluation.
+        let spec = EvalSpec::new(&data)
+            .every(Every::Steps(2))
+            .highest_is_best("loss")
+            .exporter(LatestExporter::new("latest", receiver()?).exports_to_keep(2))
+            .exporter(BestExporter::new("best", receiver()?).exports_to_keep(3))
+            .exporter(FinalExporter::new("final", receiver()?));
+        model.train_and_evaluate(TrainSpec::new(data.repeat_forever()).max_steps(steps), spec)
+    };
+    let trained = run(6)?;
+    let folder_of = |name: &str| folder.path().join("export").join(name);
+    // Something else in the folder is left alone.
+    fs::create_dir_all(folder_of("latest").join("123")).unwrap();
+    assert_eq!(trained.exports.len(), 3 + 1 + 1);
+    assert_eq!((names(&folder_of("best")).len(), names(&folder_of("final")).len()), (1, 1));
+    run(8)?;
+    let latest = names(&folder_of("latest"));
+    assert_eq!((latest.len(), latest[0].as_str()), (3, "123"));
+    assert_eq!((names(&folder_of("best")).len(), names(&folder_of("final")).len()), (1, 2));
+    // The newest export is of the last step, and the best of the first evaluation.
+    let weight = |export: &Path| -> Result<f32> {
+        let answers = SavedModel::open(export)?.signature("serving_default")?.run(&[("x", Array::from([1f32]))])?;
+        Ok(answers["y"].as_slice::<f32>()?[0])
+    };
+    let best = folder_of("best").join(&names(&folder_of("best"))[0]);
+    assert!(weight(&best)? < weight(&folder_of("latest").join(&latest[1]))?);
+
+    let refused = |exporter: LatestExporter, expected: &str| {
+        let spec = EvalSpec::new(&data).exporter(exporter);
+        let error = model.train_and_evaluate(TrainSpec::new(data.repeat_forever()).max_steps(9), spec).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    refused(LatestExporter::new("x", Receiver::like(&data)?).exports_to_keep(0), "exports_to_keep is 0");
+    let best = ExportSpec::new(Receiver::like(&data)?).best();
+    refused(LatestExporter::new("x", best), "names a checkpoint\n".trim_end());
     Ok(())
 }

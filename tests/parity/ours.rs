@@ -99,7 +99,10 @@ fn types() -> Vec<Text> {
         WarmStartSettings,
         head::LabelledBatch,
         head::LossContext<'_>,
+        export::BestExporter,
         export::ExportSpec,
+        export::FinalExporter,
+        export::LatestExporter,
         export::ServingInputReceiver,
         hook::BeginContext<'_>,
         hook::CheckpointSaverHook,
@@ -147,6 +150,8 @@ fn variants() -> Vec<Text> {
 fn estimator() -> Vec<Text> {
     let estimator = functions![
         Estimator::export_saved_model as fn(&_, Text, export::Receiver) -> _,
+        export::BestExporter::exports_to_keep as fn(_, usize) -> _,
+        export::LatestExporter::exports_to_keep as fn(_, usize) -> _,
         export::Receiver::columns as fn(Columns) -> _,
         export::Receiver::like,
         export::Receiver::of as fn(ReceiveFn) -> _,

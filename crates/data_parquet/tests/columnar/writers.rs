@@ -114,3 +114,23 @@ fn no_rows_are_columns_without_rows() -> Result<()> {
     assert_eq!(arrow::read(&path).dataset().iter().count(), 0);
     Ok(())
 }
+
+/// Rows that a function computes, as the predictions of a model are.
+#[test]
+fn computed_rows_are_written() -> Result<()> {
+    let data = Dataset::from_arrays([("id", Array::from([7i64, 8, 9])), ("x", Array::from([1f32, 2.0, 4.0]))]);
+    let computed = data.batch(2).map(|batch| {
+        let x = batch.feature("x")?.dense()?.as_slice::<f32>()?.to_vec();
+        let pairs: Vec<f32> = x.iter().flat_map(|x| [1.0 - x, *x]).collect();
+        Batch::new()
+            .with_feature("id", batch.feature("id")?.clone())?
+            .with_feature("probabilities", Array::from_vec([x.len(), 2], pairs)?)
+    });
+    let path = folder().join("computed.parquet");
+    assert_eq!(parquet::write(&computed, &path)?.n_rows, 3);
+    let found = parquet::read(&path).dataset().batch(3).iter().next().unwrap()?;
+    assert_eq!(found.feature("id")?, &Feature::from(Array::from([7i64, 8, 9])));
+    let expected = Array::from_vec([3, 2], vec![0f32, 1.0, -1.0, 2.0, -3.0, 4.0])?;
+    assert_eq!(found.feature("probabilities")?, &Feature::from(expected));
+    Ok(())
+}

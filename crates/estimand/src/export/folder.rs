@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, warn};
 use estimand_wire::temporary::{make_folders, sync_folder};
 
 /// The number of names that are tried, one per second, as in TensorFlow.
@@ -90,6 +90,29 @@ impl Drop for Unpublished {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// Removes all exports but the newest `kept`. Only folders that are named by a time, ten digits,
+/// are exports; `None` removes nothing.
+pub(super) fn remove_old(base: &Path, kept: Option<usize>) -> Result<()> {
+    let Some(kept) = kept else { return Ok(()) };
+    let mut exports: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(base).map_err(|e| Error::io(base, "list", &e))? {
+        let path = entry.map_err(|e| Error::io(base, "list", &e))?.path();
+        let is_time = |name: &str| name.len() == 10 && name.bytes().all(|byte| byte.is_ascii_digit());
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(is_time) && path.is_dir() {
+            exports.push(path);
+        }
+    }
+    // Numbers of the same length are in the order of their digits.
+    exports.sort();
+    let n_old = exports.len().saturating_sub(kept);
+    for old in &exports[..n_old] {
+        if let Err(error) = fs::remove_dir_all(old) {
+            warn!("An old export cannot be removed: {}", Error::io(old, "remove", &error).message());
+        }
+    }
+    Ok(())
 }
 
 fn now() -> Duration {

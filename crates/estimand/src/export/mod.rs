@@ -1,8 +1,9 @@
 //! Exports: a model as a SavedModel that TensorFlow, TensorFlow Serving and this library load.
 //!
 //! `receiver.rs` has the inputs of an export, `signatures.rs` the ways to call it, and `folder.rs`
-//! the folder, which appears only when it is complete.
+//! the folder, which appears only when it is complete. `exporters.rs` exports during a training.
 
+mod exporters;
 mod folder;
 mod receiver;
 mod signatures;
@@ -18,6 +19,7 @@ use tracing::info;
 use crate::Estimator;
 use crate::model_fn::GLOBAL_STEP;
 use crate::model_folder::Which;
+pub use exporters::{BestExporter, FinalExporter, LatestExporter};
 use folder::Unpublished;
 pub use receiver::{Receiver, ServingInputReceiver};
 
@@ -53,6 +55,17 @@ impl ExportSpec {
     pub fn best(mut self) -> ExportSpec {
         self.checkpoint = Which::Best(None);
         self
+    }
+
+    /// Returns an error if it names a checkpoint: an exporter is told which one to export.
+    fn check_for_exporter(&self) -> Result<()> {
+        match self.checkpoint {
+            Which::Newest => Ok(()),
+            _ => {
+                Err(Error::config("the spec of an exporter names a checkpoint; it exports the one that was evaluated")
+                    .help("leave out checkpoint(..) and best()"))
+            }
+        }
     }
 
     /// Copies a file to a path below `assets.extra`, which TensorFlow ignores.

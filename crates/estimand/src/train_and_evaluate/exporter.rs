@@ -46,6 +46,11 @@ pub trait Exporter {
     /// The name of the exporter. Its exports are below `export/<name>` in the model folder.
     fn name(&self) -> &str;
 
+    /// Checks the settings before the training begins. By default, there is nothing to check.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Exports the model or skips it. Returns the path of the export.
     fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>>;
 }

@@ -88,6 +88,7 @@ impl EvalSpecs<'_> {
             }
             for exporter in &spec.exporters {
                 let name = exporter.name();
+                exporter.check().map_err(|e| e.context(format!("in the exporter `{name}`")))?;
                 if name.is_empty() || !exporters.insert(name) {
                     return Err(Error::config(format!(
                         "an exporter is named `{name}`; expected a name that is not empty and that no other has"

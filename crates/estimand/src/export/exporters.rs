@@ -1,0 +1,152 @@
+//! Exporters of `train_and_evaluate` that write SavedModels: of the last evaluation, of each, or of
+//! the best.
+
+use std::path::PathBuf;
+
+use estimand_tensor::{Error, Result};
+
+use super::ExportSpec;
+use super::folder::remove_old;
+use crate::{Export, Exporter};
+
+/// The number of exports that TensorFlow keeps by default.
+const KEPT: usize = 5;
+
+/// Exports the model after the last evaluation of a training.
+///
+/// ```
+/// use estimand::export::{FinalExporter, Receiver};
+/// use estimand::prelude::*;
+///
+/// # let folder = std::env::temp_dir().join(format!("estimand-doc-exporter-{}", std::process::id()));
+/// let rows = [("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("y", Array::from([0i64, 0, 1, 1]))];
+/// let data = Dataset::from_arrays(rows).label("y").batch(4);
+/// let model = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
+/// let exporter = FinalExporter::new("serving", Receiver::like(&data)?);
+/// let trained = model.train_and_evaluate(data.repeat(100), EvalSpec::new(&data).exporter(exporter))?;
+/// assert!(trained.exports[0].starts_with(folder.join("export/serving")));
+/// # std::fs::remove_dir_all(folder).unwrap();
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct FinalExporter {
+    name: String,
+    spec: ExportSpec,
+}
+
+impl FinalExporter {
+    /// Exports to `export/<name>` in the model folder.
+    pub fn new(name: impl Into<String>, spec: impl Into<ExportSpec>) -> FinalExporter {
+        FinalExporter { name: name.into(), spec: spec.into() }
+    }
+}
+
+impl Exporter for FinalExporter {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check(&self) -> Result<()> {
+        self.spec.check_for_exporter()
+    }
+
+    fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>> {
+        if export.is_final { write(&self.spec, export).map(Some) } else { Ok(None) }
+    }
+}
+
+/// Exports the model after every evaluation, and keeps the newest exports.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LatestExporter {
+    name: String,
+    spec: ExportSpec,
+    kept: Option<usize>,
+}
+
+impl LatestExporter {
+    /// Exports to `export/<name>` in the model folder.
+    pub fn new(name: impl Into<String>, spec: impl Into<ExportSpec>) -> LatestExporter {
+        LatestExporter { name: name.into(), spec: spec.into(), kept: Some(KEPT) }
+    }
+
+    /// Sets how many exports are kept. By default, 5; `None` keeps all.
+    pub fn exports_to_keep(mut self, n: impl Into<Option<usize>>) -> LatestExporter {
+        self.kept = n.into();
+        self
+    }
+}
+
+impl Exporter for LatestExporter {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check(&self) -> Result<()> {
+        self.spec.check_for_exporter()?;
+        check_kept(self.kept)
+    }
+
+    fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>> {
+        let path = write(&self.spec, export)?;
+        remove_old(&export.path, self.kept)?;
+        Ok(Some(path))
+    }
+}
+
+/// Exports the model after an evaluation that is better than all before, and keeps the newest
+/// exports. The evaluation decides what is better, by default a lower loss:
+/// [`EvalSpec::highest_is_best`](crate::EvalSpec::highest_is_best). Checkpoints store the best, so a
+/// restart does not forget it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct BestExporter {
+    name: String,
+    spec: ExportSpec,
+    kept: Option<usize>,
+}
+
+impl BestExporter {
+    /// Exports to `export/<name>` in the model folder.
+    pub fn new(name: impl Into<String>, spec: impl Into<ExportSpec>) -> BestExporter {
+        BestExporter { name: name.into(), spec: spec.into(), kept: Some(KEPT) }
+    }
+
+    /// Sets how many exports are kept. By default, 5; `None` keeps all.
+    pub fn exports_to_keep(mut self, n: impl Into<Option<usize>>) -> BestExporter {
+        self.kept = n.into();
+        self
+    }
+}
+
+impl Exporter for BestExporter {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check(&self) -> Result<()> {
+        self.spec.check_for_exporter()?;
+        check_kept(self.kept)
+    }
+
+    fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>> {
+        if !export.is_best {
+            return Ok(None);
+        }
+        let path = write(&self.spec, export)?;
+        remove_old(&export.path, self.kept)?;
+        Ok(Some(path))
+    }
+}
+
+fn write(spec: &ExportSpec, export: &Export<'_>) -> Result<PathBuf> {
+    export.estimator.export_saved_model(&export.path, spec.clone().checkpoint(export.checkpoint))
+}
+
+fn check_kept(kept: Option<usize>) -> Result<()> {
+    match kept {
+        Some(0) => Err(Error::config("exports_to_keep is 0; expected at least 1").help("use None to keep all exports")),
+        _ => Ok(()),
+    }
+}
