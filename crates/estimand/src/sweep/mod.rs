@@ -20,7 +20,7 @@
 //!     .run(|trial| {
 //!         let params = trial.params();
 //!         DnnClassifier::new(params.usizes("hidden_units")?, [numeric_column("x").into()])
-//!             .optimizer(Adagrad::new(params.f64("learning_rate")?))
+//!             .optimizer(Optimizer::new(Adagrad::default(), params.f64("learning_rate")?))
 //!             .params(params.clone())
 //!             .model_dir(trial.model_dir())
 //!             .build()?
