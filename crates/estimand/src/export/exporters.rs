@@ -96,9 +96,11 @@ impl Exporter for LatestExporter {
 }
 
 /// Exports the model after an evaluation that is better than all before, and keeps the newest
-/// exports. The evaluation decides what is better, by default a lower loss:
-/// [`EvalSpec::highest_is_best`](crate::EvalSpec::highest_is_best). Checkpoints store the best, so a
-/// restart does not forget it.
+/// exports.
+///
+/// The evaluation decides what is better, by default a lower loss:
+/// [`EvalSpec::highest_is_best`](crate::EvalSpec::highest_is_best). Checkpoints store the best, so
+/// a restart does not forget it.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct BestExporter {
