@@ -76,7 +76,7 @@ fn paths_are_of_files_that_exist() {
         n_files += 1;
     }
     assert!(n_files > 20, "{n_files} names were found");
-    for path in PAGE.split("## Three paths").nth(1).expect("the paths").split("\n## ").next().unwrap().split("\n**") {
+    for path in PAGE.split("## Four paths").nth(1).expect("the paths").split("\n## ").next().unwrap().split("\n**") {
         assert!(path.lines().filter(|line| line.starts_with(char::is_numeric)).count() <= 8, "{path}");
     }
 }

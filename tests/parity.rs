@@ -14,6 +14,7 @@ mod tensorflow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use estimand::export::{FinalExporter, Receiver};
 use estimand::prelude::*;
 use page::{Page, Status};
 
@@ -132,8 +133,8 @@ fn the_files_of_a_model_folder() -> Result<()> {
     let estimator = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
     let rows = [("x", Array::from([1.0f32, 2.0])), ("y", Array::from([0i64, 1]))];
     let data = Dataset::from_arrays(rows).label("y").batch(2);
-    estimator.train(&data)?;
-    estimator.evaluate(&data)?;
+    let exporter = FinalExporter::new("NAME", Receiver::like(&data)?);
+    estimator.train_and_evaluate(TrainSpec::new(&data).max_steps(1), EvalSpec::new(&data).exporter(exporter))?;
     estimator.evaluate(EvalSpec::new(&data).name("NAME"))?;
     let mut found = BTreeSet::new();
     let mut folders = vec![folder.clone()];
@@ -152,7 +153,9 @@ fn the_files_of_a_model_folder() -> Result<()> {
 
 /// A file as the page calls it: steps, times and hosts by letters.
 fn file_name(path: PathBuf) -> String {
+    let is_time = |part: &str| part.len() == 10 && part.bytes().all(|byte| byte.is_ascii_digit());
     let name = path.to_str().unwrap().replace('\\', "/");
+    let name = name.split('/').map(|part| if is_time(part) { "T" } else { part }).collect::<Vec<_>>().join("/");
     let name = match (name.split_once("tfevents."), name.split_once("ckpt-")) {
         (Some((before, _)), _) => format!("{before}tfevents.T.H"),
         (_, Some((before, after))) => {

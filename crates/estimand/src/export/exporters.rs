@@ -12,7 +12,8 @@ use crate::{Export, Exporter};
 /// The number of exports that TensorFlow keeps by default.
 const KEPT: usize = 5;
 
-/// Exports the model after the last evaluation of a training.
+/// Exports the model after the last evaluation of a training: that of `max_steps`, or of an early
+/// stop. As in TensorFlow, a training that ends with its input has no such evaluation.
 ///
 /// ```
 /// use estimand::export::{FinalExporter, Receiver};
@@ -23,7 +24,8 @@ const KEPT: usize = 5;
 /// let data = Dataset::from_arrays(rows).label("y").batch(4);
 /// let model = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
 /// let exporter = FinalExporter::new("serving", Receiver::like(&data)?);
-/// let trained = model.train_and_evaluate(data.repeat(100), EvalSpec::new(&data).exporter(exporter))?;
+/// let train = TrainSpec::new(data.repeat_forever()).max_steps(100);
+/// let trained = model.train_and_evaluate(train, EvalSpec::new(&data).exporter(exporter))?;
 /// assert!(trained.exports[0].starts_with(folder.join("export/serving")));
 /// # std::fs::remove_dir_all(folder).unwrap();
 /// # Ok::<(), Error>(())
