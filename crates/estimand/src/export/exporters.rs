@@ -61,39 +61,32 @@ impl Exporter for FinalExporter {
 /// Exports the model after every evaluation, and keeps the newest exports.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct LatestExporter {
-    name: String,
-    spec: ExportSpec,
-    kept: Option<usize>,
-}
+pub struct LatestExporter(Kept);
 
 impl LatestExporter {
     /// Exports to `export/<name>` in the model folder.
     pub fn new(name: impl Into<String>, spec: impl Into<ExportSpec>) -> LatestExporter {
-        LatestExporter { name: name.into(), spec: spec.into(), kept: Some(KEPT) }
+        LatestExporter(Kept::new(name.into(), spec.into()))
     }
 
     /// Sets how many exports are kept. By default, 5; `None` keeps all.
     pub fn exports_to_keep(mut self, n: impl Into<Option<usize>>) -> LatestExporter {
-        self.kept = n.into();
+        self.0.n_kept = n.into();
         self
     }
 }
 
 impl Exporter for LatestExporter {
     fn name(&self) -> &str {
-        &self.name
+        &self.0.name
     }
 
     fn check(&self) -> Result<()> {
-        self.spec.check_for_exporter()?;
-        check_kept(self.kept)
+        self.0.check()
     }
 
     fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>> {
-        let path = write(&self.spec, export)?;
-        remove_old(&export.path, self.kept)?;
-        Ok(Some(path))
+        self.0.export(export).map(Some)
     }
 }
 
@@ -105,52 +98,65 @@ impl Exporter for LatestExporter {
 /// a restart does not forget it.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct BestExporter {
-    name: String,
-    spec: ExportSpec,
-    kept: Option<usize>,
-}
+pub struct BestExporter(Kept);
 
 impl BestExporter {
     /// Exports to `export/<name>` in the model folder.
     pub fn new(name: impl Into<String>, spec: impl Into<ExportSpec>) -> BestExporter {
-        BestExporter { name: name.into(), spec: spec.into(), kept: Some(KEPT) }
+        BestExporter(Kept::new(name.into(), spec.into()))
     }
 
     /// Sets how many exports are kept. By default, 5; `None` keeps all.
     pub fn exports_to_keep(mut self, n: impl Into<Option<usize>>) -> BestExporter {
-        self.kept = n.into();
+        self.0.n_kept = n.into();
         self
     }
 }
 
 impl Exporter for BestExporter {
     fn name(&self) -> &str {
-        &self.name
+        &self.0.name
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+
+    fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>> {
+        if export.is_best { self.0.export(export).map(Some) } else { Ok(None) }
+    }
+}
+
+/// An exporter that keeps the newest of its exports.
+#[derive(Clone, Debug)]
+struct Kept {
+    name: String,
+    spec: ExportSpec,
+    n_kept: Option<usize>,
+}
+
+impl Kept {
+    fn new(name: String, spec: ExportSpec) -> Kept {
+        Kept { name, spec, n_kept: Some(KEPT) }
     }
 
     fn check(&self) -> Result<()> {
         self.spec.check_for_exporter()?;
-        check_kept(self.kept)
+        match self.n_kept {
+            Some(0) => {
+                Err(Error::config("exports_to_keep is 0; expected at least 1").help("use None to keep all exports"))
+            }
+            _ => Ok(()),
+        }
     }
 
-    fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>> {
-        if !export.is_best {
-            return Ok(None);
-        }
+    fn export(&self, export: &Export<'_>) -> Result<PathBuf> {
         let path = write(&self.spec, export)?;
-        remove_old(&export.path, self.kept)?;
-        Ok(Some(path))
+        remove_old(&export.path, self.n_kept)?;
+        Ok(path)
     }
 }
 
 fn write(spec: &ExportSpec, export: &Export<'_>) -> Result<PathBuf> {
     export.estimator.export_saved_model(&export.path, spec.clone().checkpoint(export.checkpoint))
-}
-
-fn check_kept(kept: Option<usize>) -> Result<()> {
-    match kept {
-        Some(0) => Err(Error::config("exports_to_keep is 0; expected at least 1").help("use None to keep all exports")),
-        _ => Ok(()),
-    }
 }

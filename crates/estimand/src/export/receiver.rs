@@ -29,12 +29,14 @@ type Make = Arc<dyn Fn(&Graph) -> Result<ServingInputReceiver> + Send + Sync>;
 
 /// How an exported model receives its features.
 ///
-/// | receiver | signatures |
-/// |---|---|
-/// | [`raw`](Receiver::raw), [`like`](Receiver::like) | `serving_default` and `predict` over named features |
-/// | [`parsing`](Receiver::parsing) | the same as TensorFlow's: all outputs of the model, over `tf.Example`s |
-/// | [`raw(..).and_examples(..)`](Receiver::and_examples) | both: `serving_default` and `predict` over named features, `classification` and `regression` over `tf.Example`s |
-/// | [`of`](Receiver::of) | those that fit the inputs of a function of one's own |
+/// - [`raw`](Receiver::raw) and [`like`](Receiver::like): `serving_default` and `predict`, over
+///   named features.
+/// - [`parsing`](Receiver::parsing) and [`columns`](Receiver::columns): the signatures of
+///   TensorFlow's Estimator, all outputs of the model over `tf.Example`s.
+/// - [`and_examples`](Receiver::and_examples) after one of the first: both kinds.
+///   `serving_default` and `predict` take named features, `classification` and `regression` take
+///   `tf.Example`s.
+/// - [`of`](Receiver::of): a function of one's own; the signatures are those that fit its inputs.
 ///
 /// ```
 /// use estimand::export::Receiver;
@@ -47,7 +49,8 @@ type Make = Arc<dyn Fn(&Graph) -> Result<ServingInputReceiver> + Send + Sync>;
 /// let model = LinearClassifier::new([x.clone().into()]).model_dir(folder.join("model")).build()?;
 /// model.train(data.repeat(100))?;
 ///
-/// let export = model.export_saved_model(folder.join("export"), Receiver::like(&data)?.and_examples([x.into()])?)?;
+/// let receiver = Receiver::like(&data)?.and_examples([x.into()])?;
+/// let export = model.export_saved_model(folder.join("export"), receiver)?;
 /// let saved = estimand::graph::saved_model::SavedModel::open(&export)?;
 /// let names: Vec<String> = saved.signatures().map(|(name, _)| name.to_string()).collect();
 /// assert_eq!(names, ["classification", "predict", "regression", "serving_default"]);
