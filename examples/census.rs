@@ -1,14 +1,15 @@
 //! A wide and deep model of incomes in the census of 1994: the main program of the README.
 //!
 //! One pass over the training rows learns vocabularies, bucket boundaries and the scale of numbers,
-//! which are then fixed in the model. The model is trained, evaluated, and predicts the income of
-//! some persons. The model folder stays, for TensorBoard and for a second run, which resumes from
-//! it.
+//! which are then fixed in the model. The model is trained, evaluated, predicts the income of some
+//! persons, and is exported for TensorFlow. The model folder stays, for TensorBoard and for a second
+//! run, which resumes from it.
 //!
 //! `cargo run --release --example census [-- MAX_STEPS [MODEL_FOLDER]]`
 
 use estimand::console::{self, Level};
 use estimand::data::datasets;
+use estimand::export::ExportSpec;
 use estimand::prelude::*;
 use estimand::tensor::Feature;
 use estimand::{Adapted, adapt_once};
@@ -68,7 +69,10 @@ fn main() -> Result<()> {
             text("hours-per-week")?
         );
     }
+    let export = classifier.export_saved_model(folder.join("export"), ExportSpec::default())?;
     println!("\nThe model is in {0}; see it with: tensorboard --logdir {0}", folder.display());
+    println!("TensorFlow loads its export with: tf.saved_model.load(\"{}\")", export.display());
+    println!("export = {}", export.display());
     println!("auc = {:.4}", metrics["auc"]);
     Ok(())
 }

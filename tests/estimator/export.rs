@@ -134,6 +134,7 @@ fn an_export_answers_as_the_model_does() -> Result<()> {
     let found: Vec<String> = files(&export).keys().map(|path| path.display().to_string()).collect();
     let expected = [
         "assets/education.txt",
+        "assets.extra/estimand.json",
         "saved_model.pb",
         "variables/variables.data-00000-of-00001",
         "variables/variables.index",

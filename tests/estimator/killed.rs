@@ -82,7 +82,8 @@ fn a_killed_training_ends_as_if_nothing_had_happened() -> Result<()> {
     }
     assert!(steps.windows(2).all(|pair| pair[0] <= pair[1]), "never backwards: {steps:?}");
     assert!(start(disturbed.path()).wait().unwrap().success());
-    for name in ["model.ckpt-STEPS.index", "model.ckpt-STEPS.data-00000-of-00001", "training.csv"] {
+    for name in ["model.ckpt-STEPS.index", "model.ckpt-STEPS.data-00000-of-00001", "training.csv", "training_rows.json"]
+    {
         let name = name.replace("STEPS", &STEPS.to_string());
         let read = |folder: &Folder| std::fs::read(folder.path().join(&name)).unwrap();
         assert!(read(&disturbed) == read(&undisturbed), "{name} differs; killed at {steps:?}");

@@ -6,6 +6,7 @@ mod export;
 mod fixture;
 mod folder;
 mod full_disk;
+mod guard;
 mod heads;
 mod hooks;
 mod input_retry;

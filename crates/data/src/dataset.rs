@@ -1,6 +1,7 @@
 //! [`Dataset`], the plan that users write, and [`Batches`], the iterator over its batches.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use estimand_tensor::{Array, Batch, BatchSpec, Feature, Result};
@@ -239,6 +240,22 @@ impl Dataset {
     /// since.
     pub fn classes(&self) -> Result<Option<Vec<String>>> {
         self.stage().classes()
+    }
+
+    /// The files that rows are read from, sorted and each once. Sources in memory have none. May
+    /// list a folder.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// let data = Dataset::from_text_lines(["b.txt", "a.txt"]).repeat(2).batch(8);
+    /// assert_eq!(data.files()?, [std::path::PathBuf::from("a.txt"), "b.txt".into()]);
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn files(&self) -> Result<Vec<PathBuf>> {
+        let mut files = self.stage().files()?;
+        files.sort();
+        files.dedup();
+        Ok(files)
     }
 
     /// Prints the plan: each stage, and below it the stages that it reads from.

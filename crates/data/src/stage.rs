@@ -7,6 +7,7 @@
 //! after every item.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use estimand_tensor::{Batch, BatchSpec, Error, Mode, Result};
 
@@ -133,6 +134,16 @@ pub trait Stage: Send + Sync {
     /// The datasets that it reads from.
     fn inputs(&self) -> &[Dataset] {
         &[]
+    }
+
+    /// The files that it reads rows from, sorted by name. May list a folder. By default, the files
+    /// of its inputs.
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for input in self.inputs() {
+            files.extend(input.stage().files()?);
+        }
+        Ok(files)
     }
 
     /// The kind of its elements. By default, the kind of its first input; rows if it has none.

@@ -272,6 +272,11 @@ pub(crate) struct Fed {
 }
 
 impl Fed {
+    /// The batch that the feeds were made from.
+    pub(crate) fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
     /// Prepares the feeds of a program from this batch if the prepared ones do not fit: for another
     /// program of the model, or for one that hooks feed.
     pub(crate) fn prepare_again(

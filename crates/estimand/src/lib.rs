@@ -24,6 +24,7 @@
 
 mod adapt;
 mod add_metrics;
+mod array_json;
 pub mod builtin;
 mod cluster;
 pub mod console;
@@ -41,6 +42,8 @@ pub mod head;
 pub mod hook;
 mod hparams;
 mod input_fn;
+pub mod inspect;
+mod kept_rows;
 pub mod manifest;
 mod map_graph;
 mod memory;

@@ -70,6 +70,8 @@ pub struct RunConfig {
     /// Whether to load a checkpoint whose columns have changed; see
     /// [`RunConfig::accept_changed_meaning`].
     pub accept_changed_meaning: bool,
+    /// The number of training rows that the model folder keeps; see [`RunConfig::kept_rows`].
+    pub kept_rows: usize,
     /// This process's place in a cluster; see [`RunConfig::cluster`].
     pub cluster: Option<Cluster>,
 }
@@ -130,6 +132,7 @@ impl Default for RunConfig {
             folder_lock: FolderLock::Exclusive,
             missing_state: MissingState::Refuse,
             accept_changed_meaning: false,
+            kept_rows: 32,
             cluster: None,
         }
     }
@@ -300,6 +303,14 @@ impl RunConfig {
         self
     }
 
+    /// Sets how many of the first training rows the model folder keeps, in `training_rows.json`. An
+    /// export is checked with them, and carries them unless it is told not to. By default, 32, or
+    /// as many as fit into a mebibyte. 0 keeps none, for data that must not be copied.
+    pub fn kept_rows(mut self, n: usize) -> RunConfig {
+        self.kept_rows = n;
+        self
+    }
+
     /// Returns the executor that runs the steps. No other code knows executors by name.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
         match (self.device, self.threads) {
@@ -398,7 +409,7 @@ impl fmt::Display for RunConfig {
             "model_dir = {}, tf_random_seed = {}, save_summary_steps = {}, save_checkpoints = {}, keep_checkpoint_max = {}, \
              keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, checkpoint_save_graph_def = {}, train_distribute = {:?}, eval_distribute = {:?}, \
              max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}, input_retries = {}, \
-             folder_lock = {:?}, missing_state = {:?}, accept_changed_meaning = {}",
+             folder_lock = {:?}, missing_state = {:?}, accept_changed_meaning = {}, kept_rows = {}",
             some(self.model_dir.as_ref().map(|folder| folder.display()), "none"),
             some(self.tf_random_seed, "drawn"),
             self.save_summary_steps,
@@ -417,6 +428,7 @@ impl fmt::Display for RunConfig {
             self.folder_lock,
             self.missing_state,
             self.accept_changed_meaning,
+            self.kept_rows,
         )?;
         match &self.cluster {
             Some(cluster) => write!(f, ", {cluster}"),

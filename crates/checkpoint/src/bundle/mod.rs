@@ -17,6 +17,25 @@ pub use index::BundleIndex;
 pub use read::BundleReader;
 pub use write::BundleWriter;
 
+use estimand_tensor::{Array, DType, Result};
+use estimand_wire::crc::Crc;
+
+/// The checksum that a bundle stores for a tensor: a masked CRC-32C of its bytes.
+pub fn checksum(array: &Array) -> Result<u32> {
+    Ok(crc(array)?.masked())
+}
+
+fn crc(array: &Array) -> Result<Crc> {
+    if array.dtype() == DType::Str {
+        let (_, mut crc) = strings::header(array.strings()?);
+        array.strings()?.for_each(|string| crc.update(string));
+        return Ok(crc);
+    }
+    let mut crc = Crc::default();
+    crc.update(array.bytes());
+    Ok(crc)
+}
+
 /// The version of the bundle format that we write, and the newest that we read.
 const VERSION: i32 = 1;
 

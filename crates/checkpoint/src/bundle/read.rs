@@ -12,7 +12,7 @@ use estimand_wire::crc::Crc;
 
 use super::index::{BundleIndex, count, spec};
 use super::slice::{self, Region};
-use super::{data_path, index_path, strings};
+use super::{checksum, data_path, index_path, strings};
 
 /// The number of bytes converted at a time: enough to be fast, and small compared with a tensor.
 const CHUNK: usize = 64 << 10;
@@ -99,6 +99,43 @@ impl BundleReader {
             _ => self.read_partitioned(name, entry),
         };
         array.map_err(|message| self.damaged(name, message))
+    }
+
+    /// Reads the bytes of a tensor a piece at a time, verifies their checksum and returns it: a
+    /// masked CRC-32C, as [`checksum`](super::checksum) computes of an array.
+    ///
+    /// ```
+    /// use estimand_checkpoint::{BundleReader, BundleWriter, checksum};
+    /// use estimand_tensor::Array;
+    ///
+    /// # let prefix = std::env::temp_dir().join(format!("estimand-doc-verify-{}", std::process::id()));
+    /// let weights = Array::from([1f32, 2.0]);
+    /// let mut bundle = BundleWriter::create(&prefix)?;
+    /// bundle.add("weights", &weights)?;
+    /// bundle.finish()?;
+    /// assert_eq!(BundleReader::open(&prefix)?.verify("weights")?, checksum(&weights)?);
+    /// # for end in ["index", "data-00000-of-00001"] { std::fs::remove_file(prefix.with_extension(end)).unwrap(); }
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn verify(&self, name: &str) -> Result<u32> {
+        let entry = self.entry(name)?;
+        let (dtype, _) = self.spec(name)?;
+        if dtype == DType::Str || !entry.slices.is_empty() {
+            return checksum(&self.read(name)?);
+        }
+        let verified = self.data_of(entry).and_then(|mut data| {
+            let (mut left, mut chunk) = (data.size, vec![0; data.size.min(CHUNK)]);
+            while left > 0 {
+                let n = left.min(CHUNK);
+                data.fill(&mut chunk[..n])?;
+                left -= n;
+            }
+            match data.crc.masked() == entry.crc32c {
+                true => Ok(entry.crc32c),
+                false => Err("its checksum is wrong, the data is damaged".to_string()),
+            }
+        });
+        verified.map_err(|message| self.damaged(name, message))
     }
 
     fn entry(&self, name: &str) -> Result<&BundleEntryProto> {

@@ -88,7 +88,9 @@ impl Loaded {
         let folder = if split.is_embedded() { None } else { Some(folder()?) };
         let source = folder.as_ref().map_or("part of the library".to_string(), Folder::to_string);
         let description = format!("{} {}: {source}", entry.name, split.name);
-        let rows = LoadedRows::new(description, move || read::rows(entry, split, folder.as_ref()));
+        let named = folder.clone();
+        let rows = LoadedRows::new(description, move || read::rows(entry, split, folder.as_ref()))
+            .from_files(move || read::paths(entry, split, named.as_ref()));
         let rows = Dataset::new(rows);
         let rows = match piece {
             Some([from, to]) => Dataset::new(RowRange { input: rows, from, to }),

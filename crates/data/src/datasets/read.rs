@@ -11,14 +11,10 @@ use crate::{Csv, Files, InputContext, Position, cifar10, idx, npz};
 
 /// Reads all rows of a split. `folder` is `None` only if the split is embedded in the library.
 pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Result<Batch> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for file in split.files {
-        match (file, folder) {
-            (SetFile::Embedded(bytes), _) => return npz_rows(bytes),
-            (SetFile::Published(name, digest), Some(folder)) => paths.push(folder.find(entry, name, *digest)?),
-            (SetFile::Published(..), None) => return Err(Error::internal("a published file and no folder")),
-        }
+    if let Some(SetFile::Embedded(bytes)) = split.files.first() {
+        return npz_rows(bytes);
     }
+    let paths = paths(entry, split, folder)?;
     match (entry.format, paths.as_slice()) {
         (Format::Idx, [images, labels]) => idx_rows(entry, images, labels),
         (Format::Cifar10, paths) => {
@@ -31,6 +27,19 @@ pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Res
             entry.name
         ))),
     }
+}
+
+/// Finds the files of a split. One that is embedded has none.
+pub(super) fn paths(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for file in split.files {
+        match (file, folder) {
+            (SetFile::Embedded(_), _) => {}
+            (SetFile::Published(name, digest), Some(folder)) => paths.push(folder.find(entry, name, *digest)?),
+            (SetFile::Published(..), None) => return Err(Error::internal("a published file and no folder")),
+        }
+    }
+    Ok(paths)
 }
 
 fn npz_rows(bytes: &[u8]) -> Result<Batch> {

@@ -25,11 +25,12 @@ impl Dataset {
     pub fn from_cifar10(files: impl Into<Files>) -> Dataset {
         let files = files.into();
         let description = format!("cifar10: {files}");
+        let named = files.clone();
         let load = move || {
             let of = |path: &PathBuf| from_bytes(&files.read(path)?).map_err(|e| e.in_file(path));
             concat(files.resolve()?.iter().map(of).collect::<Result<_>>()?)
         };
-        Dataset::new(Loaded::new(description, load))
+        Dataset::new(Loaded::new(description, load).from_files(move || Ok(named.resolve()?.to_vec())))
     }
 }
 

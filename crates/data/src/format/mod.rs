@@ -22,6 +22,7 @@ fn from_files<N: Into<String>, F: Into<Files>>(
 ) -> Dataset {
     let files: Vec<(String, Files)> = files.into_iter().map(|(name, file)| (name.into(), file.into())).collect();
     let places: Vec<_> = files.iter().map(|(name, file)| format!("`{name}` from {file}")).collect();
+    let named = files.clone();
     let load = move || {
         let mut rows = Batch::new();
         for (name, file) in &files {
@@ -41,5 +42,6 @@ fn from_files<N: Into<String>, F: Into<Files>>(
         }
         Ok(rows)
     };
-    Dataset::new(Loaded::new(format!("{format}: {}", places.join(", ")), load))
+    let paths = move || named.iter().map(|(_, file)| file.only()).collect();
+    Dataset::new(Loaded::new(format!("{format}: {}", places.join(", ")), load).from_files(paths))
 }

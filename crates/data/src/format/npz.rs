@@ -22,6 +22,7 @@ impl Dataset {
     pub fn from_npz(file: impl Into<Files>) -> Dataset {
         let file = file.into();
         let description = format!("npz: {file}");
+        let named = file.clone();
         let load = move || {
             let path = file.only()?;
             let arrays = file.read(&path)?;
@@ -32,7 +33,7 @@ impl Dataset {
             }
             Ok(rows)
         };
-        Dataset::new(Loaded::new(description, load))
+        Dataset::new(Loaded::new(description, load).from_files(move || Ok(vec![named.only()?])))
     }
 }
 

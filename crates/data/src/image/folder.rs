@@ -190,6 +190,10 @@ impl Stage for Source {
         format!("image folder: {}{size}", self.folder.path.display())
     }
 
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.listing()?.files.iter().map(|(path, _)| path.clone()).collect())
+    }
+
     fn check(&self) -> Result<()> {
         let ImageFolder { channels, size, .. } = &self.folder;
         if ![1, 3, 4].contains(channels) {

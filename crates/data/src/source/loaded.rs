@@ -1,5 +1,6 @@
 //! Rows that are read into memory, all together, when they are first needed.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use estimand_tensor::{Batch, BatchSpec, Result};
@@ -9,11 +10,14 @@ use crate::stage::{Indexed, InputContext, Stage, Stream};
 use crate::{Position, rows};
 
 type LoadFn = dyn Fn() -> Result<Batch> + Send + Sync;
+type FilesFn = dyn Fn() -> Result<Vec<PathBuf>> + Send + Sync;
 
 /// The stage of rows read on demand. The position is the number of the next row.
 pub(crate) struct Loaded {
     description: String,
     load: Box<LoadFn>,
+    /// Finds the files that the rows are read from.
+    files: Box<FilesFn>,
     /// Held while reading, so that two readers do not read the rows twice.
     reading: Mutex<()>,
     rows: OnceLock<Batch>,
@@ -23,7 +27,13 @@ impl Loaded {
     /// Creates the stage from a function that reads the rows. [`explain`](crate::Dataset::explain)
     /// prints the description.
     pub(crate) fn new(description: String, load: impl Fn() -> Result<Batch> + Send + Sync + 'static) -> Loaded {
-        Loaded { description, load: Box::new(load), reading: Mutex::new(()), rows: OnceLock::new() }
+        let (load, files) = (Box::new(load), Box::new(|| Ok(Vec::new())));
+        Loaded { description, load, files, reading: Mutex::new(()), rows: OnceLock::new() }
+    }
+
+    /// The same rows, with the files that they are read from.
+    pub(crate) fn from_files(self, files: impl Fn() -> Result<Vec<PathBuf>> + Send + Sync + 'static) -> Loaded {
+        Loaded { files: Box::new(files), ..self }
     }
 
     /// The rows, read on the first call. A failed read is tried again on the next call: the file
@@ -44,6 +54,10 @@ impl Loaded {
 impl Stage for Loaded {
     fn describe(&self) -> String {
         self.description.clone()
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        (self.files)()
     }
 
     fn spec(&self) -> Result<BatchSpec> {

@@ -1,6 +1,7 @@
 //! TFRecord files. The framing delimits the records, and a parser turns their contents into rows.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use estimand_tensor::{Batch, BatchSpec, Error, ErrorKind, FeatureSpec, Limits, Result};
@@ -47,6 +48,10 @@ impl<P: RowParser> Stage for RecordSource<P> {
 
     fn identity(&self, cx: &InputContext) -> String {
         self.describe() + &self.files.identity(cx)
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.files.resolve()?.to_vec())
     }
 
     fn check(&self) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Lines of text files.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use estimand_tensor::{Array, Batch, BatchSpec, DType, FeatureSpec, Limits, Result, Strings};
@@ -41,6 +42,10 @@ impl Stage for TextLines {
 
     fn identity(&self, cx: &InputContext) -> String {
         self.describe() + &self.files.identity(cx)
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.files.resolve()?.to_vec())
     }
 
     fn spec(&self) -> Result<BatchSpec> {

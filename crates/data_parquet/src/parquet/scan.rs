@@ -52,6 +52,10 @@ impl Stage for Scan {
         )
     }
 
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.files.resolve()?.to_vec())
+    }
+
     fn identity(&self, cx: &InputContext) -> String {
         self.describe() + &self.files.identity(cx)
     }

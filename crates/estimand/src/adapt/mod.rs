@@ -3,6 +3,7 @@
 //! `learnt.rs` stores them in the model folder.
 
 mod learnt;
+mod summary;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -18,6 +19,7 @@ use estimand_tensor::{Error, Result};
 use tracing::info;
 
 use learnt::Answers;
+pub(crate) use summary::{read_statistics, statistics_to_json};
 
 /// Reads all rows of a dataset once, on all cores, and collects the statistics that columns learn
 /// from. Use the training set; otherwise the model would know its evaluation data.
@@ -136,6 +138,9 @@ impl Adapted {
             .help("learn it with adapt_once and the training data"));
         };
         let statistics = data.statistics()?;
+        if let Some(folder) = &self.folder {
+            summary::write(folder, &statistics)?;
+        }
         Ok(self.statistics.get_or_init(|| statistics))
     }
 

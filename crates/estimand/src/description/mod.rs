@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use estimand_checkpoint as checkpoint;
+use estimand_nn::column::Columns;
 use estimand_nn::config::{File, visit_objects};
 use estimand_tensor::{Error, Result};
 use serde_json::{Value as Json, json};
@@ -59,6 +60,14 @@ impl Description {
 
     pub(crate) fn premade(network: Arc<dyn Network>, head: Arc<dyn Head>) -> Description {
         Description { model: Model::Premade(network, head), left_out: Vec::new() }
+    }
+
+    /// The columns of a premade estimator's network.
+    pub(crate) fn columns(&self) -> Option<Columns> {
+        match &self.model {
+            Model::Function => None,
+            Model::Premade(network, _) => Some(network.columns()),
+        }
     }
 
     /// The same description, which says that the program adds something to the model.

@@ -40,6 +40,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use estimand_checkpoint::BundleReader;
+use estimand_nn::column::Columns;
 use estimand_tensor::{Array, Error, Mode, Result, warn};
 use tracing::info;
 
@@ -277,6 +278,11 @@ impl Estimator {
     /// Opens an event file in a folder, for this estimator only.
     pub(crate) fn open_events(&self, folder: &Path) -> Result<LentEvents> {
         self.event_files.open(folder)
+    }
+
+    /// The columns of a premade estimator.
+    pub(crate) fn columns(&self) -> Option<Columns> {
+        self.description.columns()
     }
 
     /// Restores a model from a checkpoint. Returns the checkpoint's path, or `None` if the newest

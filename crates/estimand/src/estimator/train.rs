@@ -2,7 +2,7 @@
 
 use estimand_checkpoint::BundleReader;
 use estimand_data::{Dataset, Position};
-use estimand_tensor::{Error, ErrorKind, Mode, Result, warn};
+use estimand_tensor::{Error, ErrorKind, FeatureSpec, Mode, Result, warn};
 use tracing::info;
 
 use super::Estimator;
@@ -11,6 +11,7 @@ use super::train_loop::{INPUT_ENDED, Run};
 use super::train_spec::{Finished, TrainSpec};
 use crate::hook::Stop;
 use crate::input_fn::InputFn;
+use crate::kept_rows::{KeptRows, TrainingRows};
 use crate::model_folder::FolderLock;
 use crate::model_folder::newest::{read_newest, recover_state};
 use crate::model_folder::owner::Owner;
@@ -47,6 +48,7 @@ impl Estimator {
         let (opened, place) = self.open_training_input(&*spec.input, seed, place, killed.is_some())?;
         let built = self.build(Mode::Train, &opened.spec)?;
         let report = spec.report.take();
+        let input = saves.then(|| training_rows(&opened));
         let steps = spec.count_steps(saved_step.unwrap_or(0), killed.as_ref());
         let mut run = Run::new(self, owner, built, opened, spec, seed)?;
         run.goes_on = killed.is_some();
@@ -64,6 +66,8 @@ impl Estimator {
             run.running_metrics.restore(reader)?;
             run.requests.stop = own_entries::stop_reason(reader)?.filter(|_| run.goes_on).map(Stop::decided);
         }
+        let n_rows = self.config.kept_rows;
+        run.kept_rows = input.map(|input| KeptRows::begin(&self.model_dir, input, run.session.step, n_rows));
         if saves {
             self.description.write(&self.model_dir)?;
             run.unfinished = Some(Unfinished::begin(&self.model_dir, saved_step, killed, steps)?);
@@ -174,6 +178,21 @@ impl Estimator {
         }
         Ok((opened, place))
     }
+}
+
+/// What is known of the input before the first step.
+fn training_rows(opened: &Opened) -> TrainingRows {
+    let mut features = opened.spec.features.clone();
+    // The first batch does not tell which of its axes are padded.
+    if let Ok(planned) = opened.data.spec() {
+        for (name, spec) in planned {
+            if matches!(spec, FeatureSpec::Padded { .. }) && features.contains_key(&name) {
+                features.insert(name, spec);
+            }
+        }
+    }
+    // An input whose files cannot be listed has been opened nevertheless.
+    TrainingRows::new(features, &opened.data.files().unwrap_or_default())
 }
 
 fn drawn_seed() -> u64 {

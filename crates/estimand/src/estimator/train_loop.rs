@@ -18,6 +18,7 @@ use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, LentEvents, RunStatus, SessionStatus};
 use crate::feeding::{BatchNumbers, Fed};
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests, Stop};
+use crate::kept_rows::KeptRows;
 use crate::manifest::Meant;
 use crate::model_folder::owner::Owner;
 use crate::running_metrics::RunningMetrics;
@@ -58,6 +59,8 @@ pub(super) struct Run<'a> {
     pub(super) goes_on: bool,
     /// The marker in the model folder that this run is under way.
     pub(super) unfinished: Option<Unfinished>,
+    /// The first rows, which the model folder keeps.
+    pub(super) kept_rows: Option<KeptRows>,
 }
 
 impl<'a> Run<'a> {
@@ -140,6 +143,7 @@ impl<'a> Run<'a> {
             max_steps: train.max_steps,
             goes_on: false,
             unfinished: None,
+            kept_rows: None,
         })
     }
 
@@ -214,6 +218,9 @@ impl<'a> Run<'a> {
         let all = std::mem::take(&mut self.requests.values);
         self.programs.run(&mut self.session, &fed, all)?;
         self.session.step += 1;
+        if let Some(kept) = &mut self.kept_rows {
+            kept.add(self.session.step, fed.batch())?;
+        }
         std::mem::swap(&mut self.session.input.position, &mut fed.after);
         self.running_metrics.add(self.programs.values().0)?;
         self.loss = self.programs.values().0.first().and_then(|loss| loss.item::<f32>().ok());
@@ -336,6 +343,9 @@ impl<'a> Run<'a> {
         let session = &self.session;
         tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
         info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());
+        if let Some(kept) = &mut self.kept_rows {
+            kept.save();
+        }
         let position = self.input.marked(&self.session.input.position);
         let (session, states, running_metrics) = (&self.session, self.hooks.states(), &self.running_metrics);
         let stop = self.requests.stop.as_ref().filter(|stop| stop.is_kept).map(|stop| stop.reason.clone());

@@ -1,13 +1,18 @@
 //! The folder of an export. It is made under a temporary name, which a server that polls ignores,
 //! and renamed when it is complete.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use estimand_tensor::{Error, Result, warn};
-use estimand_wire::temporary::{make_folders, sync_folder};
+use estimand_wire::temporary::{make_folders, sync_folder, write_whole};
+
+use super::document;
+
+/// The names of folders that are not published begin with this.
+const TEMPORARY: &str = "temp-";
 
 /// The number of names that are tried, one per second, as in TensorFlow.
 const N_TRIES: usize = 10;
@@ -16,16 +21,27 @@ const N_TRIES: usize = 10;
 pub(super) struct Unpublished {
     base: PathBuf,
     path: PathBuf,
+    /// The open folder, locked. Another export removes a folder that nobody has locked: the process
+    /// that made it was killed.
+    _lock: Option<File>,
 }
 
 impl Unpublished {
     /// Makes a folder with a random name that begins with `temp-`.
     pub(super) fn new(base: &Path) -> Result<Unpublished> {
         make_folders(base).map_err(|e| Error::io(base, "make", &e))?;
+        remove_abandoned(base);
         for _ in 0..N_TRIES {
-            let path = base.join(format!("temp-{}-{:016x}", now().as_secs(), random()));
+            let path = base.join(format!("{TEMPORARY}{}-{:016x}", now().as_secs(), random()));
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Unpublished { base: base.to_path_buf(), path }),
+                Ok(()) => {
+                    let lock = lock(&path);
+                    // Another export may have taken the folder for an abandoned one before it was
+                    // locked.
+                    if path.is_dir() {
+                        return Ok(Unpublished { base: base.to_path_buf(), path, _lock: lock });
+                    }
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io(&path, "make", &error)),
             }
@@ -37,6 +53,13 @@ impl Unpublished {
         &self.path
     }
 
+    /// Writes a file of this library to `assets.extra`.
+    pub(super) fn write_extra(&self, name: &str, text: &str) -> Result<()> {
+        let folder = self.path.join("assets.extra");
+        make_folders(&folder).map_err(|e| Error::io(&folder, "make", &e))?;
+        write_whole(&folder.join(name), text.as_bytes())
+    }
+
     /// Copies a file to a path below `assets.extra`.
     pub(super) fn copy_extra(&self, to: &Path, source: &Path) -> Result<()> {
         let is_inside = to.components().all(|part| matches!(part, Component::Normal(_)));
@@ -44,11 +67,15 @@ impl Unpublished {
             return Err(Error::config(format!("the extra asset {} is not a path below assets.extra", to.display()))
                 .help("give a relative path without `..`"));
         }
+        if to == Path::new(document::NAME) {
+            return Err(Error::config(format!("the extra asset {} would replace a file of the export", to.display()))
+                .help("give it another name"));
+        }
         let to = self.path.join("assets.extra").join(to);
         let folder = to.parent().unwrap_or(&self.path);
         make_folders(folder).map_err(|e| Error::io(folder, "make", &e))?;
         fs::copy(source, &to).map_err(|e| Error::io(source, "copy", &e))?;
-        fs::File::open(&to).and_then(|file| file.sync_all()).map_err(|e| Error::io(&to, "write", &e))
+        File::open(&to).and_then(|file| file.sync_all()).map_err(|e| Error::io(&to, "write", &e))
     }
 
     /// Gives the folder its name: the time in seconds. If the name is taken, waits for the next.
@@ -88,6 +115,36 @@ impl Drop for Unpublished {
         if !self.path.as_os_str().is_empty() {
             // Whoever sees the error of the export does not need another one.
             let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Locks a folder. `None` if another process has locked it, or if the system cannot lock folders.
+fn lock(path: &Path) -> Option<File> {
+    let folder = File::open(path).ok()?;
+    folder.try_lock().ok().map(|()| folder)
+}
+
+/// Whether a folder has a temporary name of this library, `temp-SECONDS-RANDOM`. TensorFlow's are
+/// `temp-SECONDS`.
+fn is_temporary(name: &str) -> bool {
+    let parts = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split_once('-'));
+    parts.is_some_and(|(seconds, random)| {
+        let is_hex = random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hex && !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Removes the folders that killed exports have left.
+fn remove_abandoned(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_temporary)
+            && let Some(lock) = lock(&entry.path())
+        {
+            if let Err(error) = fs::remove_dir_all(entry.path()) {
+                warn!("{}", Error::io(&entry.path(), "remove", &error).message());
+            }
+            drop(lock);
         }
     }
 }

@@ -89,6 +89,10 @@ impl Network for Dnn {
         self.optimizer.optimizer(None).map(drop)
     }
 
+    fn columns(&self) -> Columns {
+        self.columns.clone()
+    }
+
     fn to_json(&self) -> Result<Json> {
         written(self)
     }

@@ -93,6 +93,10 @@ impl Network for DnnLinearCombined {
         self.linear.optimizer.optimizer(Some(LINEAR_RATE)).map(drop)
     }
 
+    fn columns(&self) -> Columns {
+        [&self.linear.columns[..], &self.dnn.columns[..]].concat().into()
+    }
+
     fn to_json(&self) -> Result<Json> {
         written(self)
     }

@@ -63,6 +63,10 @@ impl Network for Linear {
         self.optimizer.optimizer(Some(RATE)).map(drop)
     }
 
+    fn columns(&self) -> Columns {
+        self.columns.clone()
+    }
+
     fn to_json(&self) -> Result<Json> {
         written(self)
     }

@@ -36,6 +36,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
+use estimand_nn::column::Columns;
 use estimand_nn::config::Json;
 use estimand_tensor::{Error, Result};
 
@@ -57,6 +58,11 @@ pub use optimizer::OptimizerChoice;
 pub trait Network: fmt::Debug + Send + Sync {
     /// Checks the configuration. An error says what is wrong and how to fix it.
     fn check(&self) -> Result<()>;
+
+    /// The columns that it reads features with. By default, none are known.
+    fn columns(&self) -> Columns {
+        Columns::default()
+    }
 
     /// The network as JSON.
     fn to_json(&self) -> Result<Json>;

@@ -9,14 +9,14 @@ use crate::criterion::Criterion;
 
 /// The best evaluation so far.
 #[derive(Default)]
-pub(super) struct BestSoFar {
-    pub(super) criterion: Criterion,
-    pub(super) metrics: Option<Metrics>,
+pub(crate) struct BestSoFar {
+    pub(crate) criterion: Criterion,
+    pub(crate) metrics: Option<Metrics>,
 }
 
 impl BestSoFar {
     /// Records an evaluation. Returns whether it is the best now.
-    pub(super) fn update(&mut self, current: &Metrics) -> Result<bool> {
+    pub(crate) fn update(&mut self, current: &Metrics) -> Result<bool> {
         let is_better = self.criterion.is_better(self.metrics.as_ref(), current)?;
         if is_better {
             self.metrics = Some(current.clone());
@@ -25,13 +25,13 @@ impl BestSoFar {
     }
 
     /// Returns the state for a later run.
-    pub(super) fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         json!({"by": self.criterion.to_string(), "metrics": self.metrics.as_ref().map(to_json)})
     }
 
     /// Restores the state of an earlier run; `None` if the state is invalid. A state chosen by
     /// another criterion is ignored with a warning.
-    pub(super) fn restore(&mut self, state: &Value) -> Option<()> {
+    pub(crate) fn restore(&mut self, state: &Value) -> Option<()> {
         let (by, metrics) = stored(state)?;
         if by == self.criterion.to_string() {
             self.metrics = metrics;

@@ -268,6 +268,9 @@ impl<'a> EvalSet<'a> {
             Some(stopping) => stopping.update(step, metrics.get(stopping.metric())?),
             None => None,
         };
+        for exporter in &mut self.exporters {
+            exporter.evaluated(&metrics).map_err(|e| e.context(format!("in exporter `{}`", exporter.name())))?;
+        }
         if !self.exporters.is_empty() {
             let is_final = is_last_step || stop.is_some();
             self.pending = Some(Pending { metrics: Some(metrics.clone()), is_best, is_final });
@@ -342,9 +345,11 @@ impl<'a> EvalSet<'a> {
     pub(crate) fn state(&self) -> (String, Value) {
         let stopping = self.early_stopping.as_ref().map(|s| String::from_utf8_lossy(&s.state()).into_owned());
         let pending = self.pending.as_ref().map(|p| json!({"is_best": p.is_best, "is_final": p.is_final}));
+        let exporters = self.exporters.iter().filter_map(|e| Some((e.name().to_string(), Value::from(e.state()?))));
+        let exporters: serde_json::Map<String, Value> = exporters.collect();
         let state = json!({
             "best": self.best.state(), "early_stopping": stopping, "evaluated": self.evaluated, "pending": pending,
-            "interrupted": self.interrupted,
+            "interrupted": self.interrupted, "exporters": exporters,
         });
         (self.name.clone().unwrap_or_default(), state)
     }
@@ -361,6 +366,12 @@ impl<'a> EvalSet<'a> {
             stopping.restore(state.as_bytes())?;
         }
         self.early_stopping = early_stopping;
+        for exporter in &mut self.exporters {
+            let name = exporter.name().to_string();
+            if let Some(state) = state.get("exporters").and_then(|all| all.get(&name)).and_then(Value::as_str) {
+                exporter.restore(state).map_err(|e| e.context(format!("in exporter `{name}`")))?;
+            }
+        }
         self.evaluated = state.get("evaluated").and_then(Value::as_u64);
         self.interrupted = state.get("interrupted").and_then(Value::as_u64);
         let flag = |pending: &Value, name: &str| pending.get(name).and_then(Value::as_bool);

@@ -51,6 +51,22 @@ pub trait Exporter {
         Ok(())
     }
 
+    /// Called with the results of each evaluation, before the checkpoint that holds
+    /// [`state`](Exporter::state) is saved. By default, does nothing.
+    fn evaluated(&mut self, _metrics: &Metrics) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns what a later run must know, as JSON, for the checkpoint. By default, nothing.
+    fn state(&self) -> Option<String> {
+        None
+    }
+
+    /// Restores the state of an earlier run.
+    fn restore(&mut self, _state: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// Exports the model or skips it. Returns the path of the export.
     fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>>;
 }

@@ -11,7 +11,7 @@ mod exporter;
 mod hook;
 mod watch;
 
-pub(crate) use best::stored as stored_best;
+pub(crate) use best::{BestSoFar, stored as stored_best};
 pub(crate) use eval_set::{EvalSet, is_signal};
 pub use exporter::{Export, Exporter};
 pub(crate) use hook::EVALUATIONS;

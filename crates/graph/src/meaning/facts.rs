@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Fact, Meaning, Stated, Subject};
+use super::{ColumnValue, Fact, Meaning, Stated, Subject};
 use crate::body::{Body, Node};
 use crate::op::Op;
 use crate::value::{NodeId, Value};
@@ -37,6 +37,36 @@ impl Body {
             }
         }
         facts
+    }
+}
+
+impl Body {
+    /// Returns the values in which columns state what they made of their inputs: ids of a
+    /// vocabulary or a hash, numbers of buckets.
+    pub fn column_values(&self) -> Vec<ColumnValue> {
+        let mut walk = None;
+        let mut values: Vec<ColumnValue> = Vec::new();
+        for Stated { node, column, said } in &self.meanings.stated {
+            let (Some(column), None, Op::Host(op)) = (column, said, &self.node(*node).op) else { continue };
+            let facts: Vec<(String, Meaning)> =
+                op.rules().meaning().into_iter().map(|(aspect, value)| (aspect.to_string(), value)).collect();
+            if facts.is_empty() {
+                continue;
+            }
+            let walk = walk.get_or_insert_with(|| Walk::new(self));
+            let (column, scope) = (**column).clone();
+            let made = ColumnValue {
+                column,
+                scope,
+                inputs: walk.inputs_of(*node),
+                facts,
+                value: Value { node: *node, output: 0 },
+            };
+            if !values.contains(&made) {
+                values.push(made);
+            }
+        }
+        values
     }
 }
 

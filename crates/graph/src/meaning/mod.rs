@@ -99,6 +99,21 @@ pub struct Fact {
     pub variables: Vec<String>,
 }
 
+/// A value in which a column states what it made of its inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnValue {
+    /// The column's name.
+    pub column: String,
+    /// The scope of its nodes and variables.
+    pub scope: String,
+    /// The inputs that it reads: the kind and the name of each, such as (`feature`, `age`).
+    pub inputs: Vec<(String, String)>,
+    /// What is fixed about the value: a vocabulary, the number of hash buckets, boundaries.
+    pub facts: Vec<(String, Meaning)>,
+    /// The ids or the numbers of buckets.
+    pub value: Value,
+}
+
 /// A stated fact: its node, and its value unless the node's op states it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stated {

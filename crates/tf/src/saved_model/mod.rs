@@ -26,6 +26,7 @@
 
 mod graph;
 mod growth;
+mod inspect;
 mod limits;
 mod node_output;
 mod node_reader;
@@ -38,14 +39,16 @@ mod variables;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::{fs, io};
 
+use estimand_graph::State;
 use estimand_tensor::{Error, Result, Shape};
 use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto};
 use indexmap::IndexMap;
 
 pub use graph::{ReadGraph, read_graph_def, read_graph_def_within};
+pub use inspect::{Contents, GraphContents, SignatureContents, TensorContents, inspect};
 pub use limits::ReadLimits;
 pub use signature::{Signature, SignatureModel};
 use variables::ReadValues;
@@ -80,17 +83,8 @@ impl SavedModel {
     /// Like [`SavedModel::open`], with other limits.
     pub fn open_within(folder: impl AsRef<Path>, limits: ReadLimits) -> Result<SavedModel> {
         let folder = folder.as_ref();
-        let path = folder.join("saved_model.pb");
-        let no_file = |e: io::Error| {
-            Error::io(&path, "read", &e)
-                .help("give the folder of a SavedModel, which has the file saved_model.pb in it")
-        };
-        let place = |e: Error| e.context(format!("in {}", path.display()));
-        limits.check_file(fs::metadata(&path).map_err(no_file)?.len()).map_err(place)?;
-        let bytes = fs::read(&path).map_err(no_file)?;
-        limits.check_messages(&bytes, &GRAPHS).map_err(place)?;
-        let message = SavedModelProto::decode(bytes.as_slice())
-            .map_err(|e| place(Error::config(format!("the file is damaged or not a SavedModel: {e}"))))?;
+        let place = |e: Error| e.context(format!("in {}", path(folder).display()));
+        let message = read_message(folder, &limits)?;
         let index = message.meta_graphs.iter().position(|graph| graph.tags().eq([SERVE]));
         let Some(index) = index else {
             return Err(message
@@ -127,14 +121,44 @@ impl SavedModel {
     /// signature of this model has read are shared.
     #[track_caller]
     pub fn signature(&self, name: &str) -> Result<SignatureModel> {
+        self.read_signature(name, None)
+    }
+
+    /// Reads the nodes of a signature, to run on the variables of a state. The values in the folder
+    /// are not read.
+    #[track_caller]
+    pub fn signature_on(&self, name: &str, state: Arc<dyn State>) -> Result<SignatureModel> {
+        self.read_signature(name, Some(state))
+    }
+
+    #[track_caller]
+    fn read_signature(&self, name: &str, state: Option<Arc<dyn State>>) -> Result<SignatureModel> {
         let signature = self.meta_graph.signature(name)?;
-        SignatureModel::read(self, signature)
+        SignatureModel::read(self, signature, state)
             .map_err(|e| e.context(format!("while reading signature `{name}` of {}", self.folder.display())))
     }
 
     fn graph_def(&self) -> Result<&GraphDef> {
         self.meta_graph.graph_def.as_ref().ok_or_else(|| Error::config("the saved model has no graph"))
     }
+}
+
+fn path(folder: &Path) -> PathBuf {
+    folder.join("saved_model.pb")
+}
+
+/// Reads the message of a SavedModel.
+fn read_message(folder: &Path, limits: &ReadLimits) -> Result<SavedModelProto> {
+    let path = path(folder);
+    let no_file = |e: io::Error| {
+        Error::io(&path, "read", &e).help("give the folder of a SavedModel, which has the file saved_model.pb in it")
+    };
+    let place = |e: Error| e.context(format!("in {}", path.display()));
+    limits.check_file(fs::metadata(&path).map_err(no_file)?.len()).map_err(place)?;
+    let bytes = fs::read(&path).map_err(no_file)?;
+    limits.check_messages(&bytes, &GRAPHS).map_err(place)?;
+    SavedModelProto::decode(bytes.as_slice())
+        .map_err(|e| place(Error::config(format!("the file is damaged or not a SavedModel: {e}"))))
 }
 
 /// The files in `assets/`, by the node of the constant that holds their path.

@@ -62,7 +62,11 @@ struct Loaded {
 
 impl SignatureModel {
     #[track_caller]
-    pub(super) fn read(model: &SavedModel, signature: &SignatureDef) -> Result<SignatureModel> {
+    pub(super) fn read(
+        model: &SavedModel,
+        signature: &SignatureDef,
+        state: Option<Arc<dyn State>>,
+    ) -> Result<SignatureModel> {
         let nodes = Nodes::new(model.graph_def()?)?;
         let checkpoint = Checkpoint::of(&model.folder, &nodes);
         let folder = Folder { model, checkpoint: &checkpoint };
@@ -96,14 +100,17 @@ impl SignatureModel {
         }
         reader.graph.check()?;
         let body = Arc::new(reader.graph.body().clone());
-        let values = {
-            let mut read = model.read.lock().unwrap_or_else(PoisonError::into_inner);
-            checkpoint.values(&reader.variables, body.variables(), &mut read)?
-        };
         let cpu = Cpu::new();
+        let state = match state {
+            Some(state) => state,
+            None => {
+                let mut read = model.read.lock().unwrap_or_else(PoisonError::into_inner);
+                cpu.freeze(checkpoint.values(&reader.variables, body.variables(), &mut read)?)?
+            }
+        };
         let fetches: Vec<Value> = outputs.values().copied().collect();
         let compiled = Compiled::new(&cpu, Program::new(body, &fetches)?)?;
-        Ok(SignatureModel(Arc::new(Loaded { compiled, state: cpu.freeze(values)?, inputs, outputs })))
+        Ok(SignatureModel(Arc::new(Loaded { compiled, state, inputs, outputs })))
     }
 
     /// The program that it runs, with its graph.

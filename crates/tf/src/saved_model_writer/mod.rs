@@ -93,9 +93,19 @@ pub struct WrittenGraph {
     variables: Vec<Handle>,
     /// The files of the assets by their names in the folder.
     assets: BTreeMap<String, PathBuf>,
+    /// The names of the nodes of each graph that it was made of.
+    names: Vec<Names>,
 }
 
 impl WrittenGraph {
+    /// The name of a value of one of the graphs that it was made of, such as `dense/BiasAdd:0`.
+    /// `None` if no signature needs the value.
+    pub fn tensor_name(&self, graph: usize, value: Value) -> Option<String> {
+        let node = self.names.get(graph)?.node(value.node);
+        let nodes = &self.message.graph_def.as_ref()?.node;
+        nodes.iter().any(|def| def.name == node).then(|| format!("{node}:{}", value.output))
+    }
+
     /// The variables that the graph saves.
     pub fn variables(&self) -> &[Handle] {
         &self.variables
@@ -178,7 +188,7 @@ pub fn meta_graph(tags: &[&str], graphs: &[SignedGraph<'_>]) -> Result<WrittenGr
         signature_def,
         ..MetaGraphDef::default()
     };
-    Ok(WrittenGraph { message, variables, assets })
+    Ok(WrittenGraph { message, variables, assets, names })
 }
 
 /// Writes a SavedModel to a folder that does not exist yet. `value` returns the value of a

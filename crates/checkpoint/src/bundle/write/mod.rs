@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use estimand_tensor::{Array, DType, Error, Result};
 use estimand_wire::bundle::{BundleEntryProto, BundleHeaderProto, Endianness};
-use estimand_wire::crc::Crc;
 use estimand_wire::temporary::{Backup, Mount, TemporaryFile, sync_folder};
 use estimand_wire::{DataType, Message, TensorShapeProto, VersionDef};
 
-use super::{HEADER_KEY, VERSION, data_path, index_path, slice, strings};
+use super::{HEADER_KEY, VERSION, checksum, data_path, index_path, slice, strings};
 use crate::sstable::TableWriter;
 
 #[cfg(test)]
@@ -47,29 +46,22 @@ impl BundleWriter {
             return Err(self.refused(name, "a tensor of that name was already added"));
         }
         let begin = self.offset;
-        let crc = match array.dtype() {
+        match array.dtype() {
             DType::Str => {
-                let (header, mut crc) = strings::header(array.strings()?);
+                let (header, _) = strings::header(array.strings()?);
                 self.append(&header)?;
                 for string in array.strings()? {
-                    crc.update(string);
                     self.append(string)?;
                 }
-                crc
             }
-            _ => {
-                let mut crc = Crc::default();
-                crc.update(array.bytes());
-                self.append(array.bytes())?;
-                crc
-            }
-        };
+            _ => self.append(array.bytes())?,
+        }
         let entry = BundleEntryProto {
             dtype: DataType::from(array.dtype()).into(),
             shape: Some(TensorShapeProto::of(array.dims().iter().map(|&dim| dim as i64))),
             offset: begin as i64,
             size: (self.offset - begin) as i64,
-            crc32c: crc.masked(),
+            crc32c: checksum(array)?,
             ..Default::default()
         };
         self.entries.insert(name.to_string(), entry);

@@ -16,7 +16,7 @@ mod sample;
 pub use infer::InferredColumn;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use estimand_tensor::cpu::text::fingerprint64;
@@ -392,6 +392,10 @@ impl Stage for CsvSource {
             }
             _ => format!("csv: {files}"),
         }
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.csv.files.resolve()?.to_vec())
     }
 
     fn identity(&self, cx: &InputContext) -> String {

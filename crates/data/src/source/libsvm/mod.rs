@@ -9,6 +9,7 @@ mod line;
 mod scan;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Limits, Result};
@@ -252,6 +253,10 @@ impl Reading {
 struct LibSvmSource(Arc<Reading>);
 
 impl Stage for LibSvmSource {
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.0.libsvm.files.resolve()?.to_vec())
+    }
+
     fn describe(&self) -> String {
         let LibSvm { files, n_features, index_base, has_many_labels, has_query, .. } = &self.0.libsvm;
         let mut options = index_base.to_string();
