@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use estimand_graph::looks::look;
 use estimand_tensor::{Error, Result};
-use estimand_wire::{GraphDef, NodeDef};
+use estimand_wire::{FunctionDef, GraphDef, NodeDef};
 
 use super::rules;
 
@@ -21,6 +21,7 @@ pub(super) struct Nodes<'a> {
     by_name: HashMap<&'a str, usize>,
     /// The nodes that fill tables, by the table's node.
     initializers: HashMap<usize, usize>,
+    functions: HashMap<&'a str, &'a FunctionDef>,
 }
 
 impl<'a> Nodes<'a> {
@@ -31,7 +32,9 @@ impl<'a> Nodes<'a> {
                 return Err(Error::config(format!("the graph has two nodes named `{}`", def.name)));
             }
         }
-        let mut nodes = Nodes { defs: &graph.node, by_name, initializers: HashMap::new() };
+        let functions = graph.library.iter().flat_map(|library| &library.function);
+        let functions = functions.filter_map(|def| Some((def.signature.as_ref()?.name.as_str(), def))).collect();
+        let mut nodes = Nodes { defs: &graph.node, by_name, initializers: HashMap::new(), functions };
         for (i, def) in graph.node.iter().enumerate() {
             if rules::fills_table(&def.op)
                 && let Some(table) = def.input.first()
@@ -48,6 +51,11 @@ impl<'a> Nodes<'a> {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &'a NodeDef)> {
         self.defs.iter().enumerate()
+    }
+
+    /// The function with a name.
+    pub(super) fn function(&self, name: &str) -> Option<&'a FunctionDef> {
+        self.functions.get(name).copied()
     }
 
     /// The node that fills a table.

@@ -12,6 +12,7 @@ mod example;
 mod follow;
 mod index;
 mod joining;
+pub(super) mod loops;
 mod segment;
 mod shaping;
 mod slicing;
@@ -131,6 +132,10 @@ fn composed(op: &str) -> Option<Rule> {
         "HashTableV2" | "HashTable" => table::table,
         "LookupTableFindV2" | "LookupTableFind" => table::find,
         "LookupTableSizeV2" | "LookupTableSize" => table::size,
+
+        "StatelessWhile" | "While" => loops::read_while,
+        "TensorListReserve" => loops::reserve,
+        "TensorListStack" => loops::stack,
 
         "ParseExampleV2" => example::parse,
         "ParseExample" => example::parse_first,
