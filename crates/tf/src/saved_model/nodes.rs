@@ -6,6 +6,7 @@ use estimand_graph::looks::look;
 use estimand_tensor::{Error, Result};
 use estimand_wire::{FunctionDef, GraphDef, NodeDef};
 
+use super::checks::Check;
 use super::rules;
 
 /// An output of a node: `node:output`.
@@ -80,8 +81,8 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// The data inputs of a node. Control inputs are ignored: they order assertions and updates,
-    /// and a prediction has none.
+    /// The data inputs of a node. Control inputs are ignored: they order updates, which a
+    /// prediction does not have, and assertions, of which only our own are read.
     pub(super) fn inputs(&self, node: usize) -> Result<Vec<Reference>> {
         self.inputs_of(self.def(node))
     }
@@ -111,6 +112,7 @@ impl<'a> Nodes<'a> {
             if let Some(filler) = self.initializer(node) {
                 inputs.extend(self.inputs_of(filler)?.into_iter().filter(|input| input.node != node));
             }
+            inputs.extend(Check::of(self, self.def(node)).iter().flat_map(Check::inputs));
             Ok(inputs.into_iter().filter(|input| !given.contains(input)).map(|input| input.node).collect())
         };
         for output in outputs.iter().filter(|output| !given.contains(output)) {

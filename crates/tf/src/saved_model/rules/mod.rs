@@ -27,6 +27,7 @@ use std::sync::LazyLock;
 use estimand_graph::op::reading::ReadRule;
 use estimand_tensor::Error;
 
+use super::checks::Check;
 use super::node_reader::{NodeReader, Outputs};
 
 /// A rule that reads an op as a composition.
@@ -34,6 +35,9 @@ type Rule = fn(&mut NodeReader<'_, '_>) -> Outputs;
 
 /// Reads a node.
 pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
+    if let Some(check) = Check::of(call.reader.nodes, call.def) {
+        return check.read(call);
+    }
     if let Some(items) = follow::follow(call)? {
         return Ok(items);
     }
