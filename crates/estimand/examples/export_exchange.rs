@@ -13,6 +13,9 @@ use estimand::prelude::*;
 use estimand::premade::DnnEstimator;
 use estimand::tensor::BatchSpec;
 
+#[path = "export_cases/own.rs"]
+mod own;
+
 const JOBS: [&str; 5] = ["nurse", "cook", "clerk", "pilot", "K\u{f6}nig"];
 const TAGS: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -21,8 +24,10 @@ fn rows(path: &str) -> Dataset {
         ("age", FeatureSpec::dense(DType::I64, [])),
         ("height", FeatureSpec::dense(DType::F32, [])),
         ("vec", FeatureSpec::dense(DType::F32, [3])),
+        ("pixels", FeatureSpec::dense(DType::F32, own::PIXELS)),
         ("job", FeatureSpec::dense(DType::Str, [])),
         ("words", FeatureSpec::ragged(DType::Str)),
+        ("steps", FeatureSpec::ragged(DType::F32)),
         ("ids", FeatureSpec::ragged(DType::I64)),
         ("tags", FeatureSpec::ragged(DType::Str)),
         ("weights", FeatureSpec::ragged(DType::F32)),
@@ -51,9 +56,9 @@ fn wide() -> Columns {
     ]
 }
 
-fn deep(folder: &Path) -> Result<Columns> {
+fn deep(folder: &Path, jobs: &[&str]) -> Result<Columns> {
     let file = folder.join("jobs.txt");
-    std::fs::write(&file, JOBS.join("\n")).map_err(|e| Error::io(&file, "write", &e))?;
+    std::fs::write(&file, jobs.join("\n")).map_err(|e| Error::io(&file, "write", &e))?;
     let jobs = categorical_column_with_vocabulary_file("job", &file);
     let words = categorical_column_with_hash_bucket("words", 50);
     let tags = categorical_column_with_vocabulary_list("tags", TAGS);
@@ -73,8 +78,18 @@ fn deep(folder: &Path) -> Result<Columns> {
 
 /// The model of a case, its columns, and the labels that it trains with.
 fn model(case: &str, folder: &Path) -> Result<(Estimator, Columns, Vec<&'static str>)> {
-    let (config, model_dir) = (RunConfig::new().tf_random_seed(1), folder.join("model"));
-    let (wide, deep) = (wide(), deep(folder)?);
+    // The same model with other weights and another order of a vocabulary.
+    let again = case.strip_suffix("_again");
+    let (case, seed) = (again.unwrap_or(case), if again.is_some() { 2 } else { 1 });
+    let mut jobs = JOBS;
+    if again.is_some() {
+        jobs.reverse();
+    }
+    let (config, model_dir) = (RunConfig::new().tf_random_seed(seed), folder.join("model"));
+    if let Some((function, columns, label)) = own::model(case) {
+        return Ok((Estimator::new(function).config(config).model_dir(model_dir).build()?, columns, vec![label]));
+    }
+    let (wide, deep) = (wide(), deep(folder, &jobs)?);
 
     macro_rules! built {
         ($builder:expr, $columns:expr, $label:expr) => {
@@ -125,8 +140,11 @@ fn main() -> Result<()> {
     });
     let labelled = labels.iter().fold(rows, |rows, label| rows.label(label));
     model.train(TrainSpec::new(labelled.repeat_forever().batch(64)).max_steps(30))?;
-    model.predict(features.batch(100)).dataset()?.write_tfrecord(folder.join("predictions.tfrecord"))?;
-    let receiver = match columns.is_empty() {
+    // One batch: a sequence is padded to the longest of its batch, and some models see the padding.
+    model.predict(features.batch(10_000)).dataset()?.write_tfrecord(folder.join("predictions.tfrecord"))?;
+    // Models without a head have no signatures over Examples beside their predictions.
+    let has_head = !matches!(&**case, "custom" | "layers");
+    let receiver = match columns.is_empty() || !has_head {
         true => Receiver::like(&features)?,
         false => Receiver::like(&features)?.and_examples(columns.clone())?,
     };

@@ -4,10 +4,11 @@ use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
+use super::assertion::{AGREE, Words, assertion, checked, comparison};
 use super::{HostRules, Inference, Said, Specs};
 use crate::body::Node;
 use crate::op::expect::{expect_dtype, expect_equal, expect_rank};
-use crate::op::spelling::{Spelling, typed};
+use crate::op::spelling::Spelling;
 
 /// Two lists of i64 `[n]` that must be equal -> the first of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,14 +42,16 @@ impl HostRules for Agree {
         }
     }
 
-    /// TensorFlow's graphs go without the check.
     fn meaning(&self) -> Vec<Said> {
         Vec::new()
     }
 
-    fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
-        def.input.truncate(1);
-        Ok(typed(NodeDef { op: "Identity".into(), ..def }, "T", DType::I64))
+    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
+        let (owner, value, other) = (def.name.clone(), def.input[0].clone(), def.input[1].clone());
+        let equal = comparison(writer, &owner, ("is_equal", "Equal"), &value, &other, DType::I64);
+        let words = Words { kind: AGREE, what: &self.what, help: None, message: format!("{} differ at", self.what) };
+        let done = assertion(writer, &owner, &words, (equal, 1), (value.clone(), DType::I64), None)?;
+        Ok(checked(def, value, DType::I64, done))
     }
 }
 

@@ -8,10 +8,11 @@ use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
+use super::assertion::{BETWEEN, TERMS, Words, assertion, bounds, checked, comparison};
 use super::{HostRules, Inference, Said, Specs};
 use crate::body::Node;
 use crate::op::expect;
-use crate::op::spelling::{Spelling, typed};
+use crate::op::spelling::Spelling;
 use crate::table::LookupTable;
 
 /// Checks that numbers are from `low` to `high`. A second input gives the row splits of ragged
@@ -29,6 +30,11 @@ impl Between {
     pub(crate) fn new(low: f64, high: f64, what: &str, help: Option<&str>) -> Between {
         let (low, high) = (low.to_bits(), high.to_bits());
         Between { low, high, what: what.to_string(), help: help.map(str::to_string) }
+    }
+
+    fn range(&self) -> String {
+        let (low, high) = (f64::from_bits(self.low), f64::from_bits(self.high));
+        if high.is_infinite() { format!("{low} or more") } else { format!("{low} to {high}") }
     }
 }
 
@@ -54,8 +60,7 @@ impl HostRules for Between {
         };
         let Some(i) = found else { return Ok(vec![x[0].clone()]) };
         let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i, x.get(1))?);
-        let expected = if high.is_infinite() { format!("{low} or more") } else { format!("{low} to {high}") };
-        let error = Error::data(format!("the {} {place} is {value}; expected {expected}", self.what));
+        let error = Error::data(format!("the {} {place} is {value}; expected {}", self.what, self.range()));
         Err(match &self.help {
             Some(help) => error.help(help),
             None => error,
@@ -66,9 +71,20 @@ impl HostRules for Between {
         Vec::new()
     }
 
-    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
-        def.input.truncate(1);
-        Ok(typed(def, "T", writer.dtype(node, 0)))
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
+        let (owner, value) = (def.name.clone(), def.input[0].clone());
+        let (dtype, rank) = (writer.dtype(node, 0), writer.spec(node, 0).shape.rank());
+        let [low, high] = bounds(dtype, f64::from_bits(self.low), f64::from_bits(self.high));
+        let (low, high) = (writer.constant(&owner, "low", &low)?, writer.constant(&owner, "high", &high)?);
+        let above = comparison(writer, &owner, ("is_above", "GreaterEqual"), &value, &low, dtype);
+        let below = comparison(writer, &owner, ("is_below", "LessEqual"), &value, &high, dtype);
+        let inside = writer.part(&owner, "is_inside", "LogicalAnd").input(above).input(below);
+        let inside = writer.add(inside);
+        let message = format!("the {} must be {}; found", self.what, self.range());
+        let words = Words { kind: BETWEEN, what: &self.what, help: self.help.as_deref(), message };
+        let splits = def.input.get(1).cloned();
+        let done = assertion(writer, &owner, &words, (inside, rank), (value.clone(), dtype), splits)?;
+        Ok(checked(def, value, dtype, done))
     }
 }
 
@@ -100,10 +116,16 @@ impl HostRules for KnownTerms {
         Vec::new()
     }
 
-    fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
-        def.input.truncate(2);
-        def.input.remove(0);
-        Ok(typed(def, "T", DType::I64))
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
+        let (owner, terms, ids) = (def.name.clone(), def.input[0].clone(), def.input[1].clone());
+        let (dtype, rank) = (writer.dtype(node, 0), writer.spec(node, 0).shape.rank());
+        let zero = writer.constant(&owner, "zero", &Array::scalar(0i64))?;
+        let known = comparison(writer, &owner, ("is_known", "GreaterEqual"), &ids, &zero, DType::I64);
+        let message = format!("the {} must be in the vocabulary; found", self.what);
+        let words = Words { kind: TERMS, what: &self.what, help: None, message };
+        let splits = def.input.get(2).cloned();
+        let done = assertion(writer, &owner, &words, (known, rank), (terms, dtype), splits)?;
+        Ok(checked(def, ids, DType::I64, done))
     }
 }
 

@@ -7,6 +7,7 @@
 //! run after the step.
 
 mod agree;
+pub mod assertion;
 mod bucketize;
 pub(crate) mod check;
 pub mod parse_example;

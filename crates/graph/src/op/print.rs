@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use estimand_wire::DataType;
-
 use super::rules::*;
 
 /// Returns its input and prints it to stderr when it runs.
@@ -34,13 +32,10 @@ impl OpRules for Print {
         operands.all(0)
     }
 
-    /// TensorFlow's first `Print` returns its input, as ours does. It prints a list of tensors;
-    /// here the list is the input itself.
-    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
-        let dtype = writer.dtype(node, 0);
-        def.input.push(def.input[0].clone());
-        let message = format!("{}: ", self.label);
-        Ok(typed(def, "T", dtype).attr("U", vec![DataType::from(dtype)]).attr("message", message.as_str()))
+    /// A server of the model would print at every request.
+    fn spell(&self, _def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
+        Err(Error::unsupported(format!("print `{}` is for the program that builds the model", self.label))
+            .help("remove it from the model, or print only in other modes than the one that is exported"))
     }
 
     fn has_effect(&self) -> bool {

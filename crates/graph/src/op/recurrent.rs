@@ -1,17 +1,22 @@
 //! Recurrent networks over sequences, and their gradient through all steps.
 //!
-//! TensorFlow has no such ops. They are written step by step, for a known number of steps. The
-//! steps are those of [`Tensor::recurrent_unrolled`], in a separate graph that is written in place
-//! of the op. Our op keeps values that only its gradient reads. TensorFlow's version passes the
-//! sequence there instead, and derives the gradient from the steps again.
+//! TensorFlow has no such ops. A few steps are written one by one: those of
+//! [`Tensor::recurrent_unrolled`], in a separate graph that is written in place of the op. Many
+//! steps, or a number that is known only at run time, are written as a loop (`recurrent_loop`).
+//! Our op keeps values that only its gradient reads. TensorFlow's version passes the sequence there
+//! instead, and derives the gradient from the steps again, which must be known.
 
 pub use estimand_tensor::cpu::recurrent::{Cell, CellFunction, Recurrent};
 
+use super::recurrent_loop;
 use super::rules::*;
 use crate::gradient::gradients;
 use crate::graph::Graph;
 use crate::ops::{RecurrentInputs, RecurrentOutputs};
 use crate::slots::{KERNEL, Slots};
+
+/// The largest number of steps that are written one by one.
+const MAX_UNROLLED: usize = 32;
 
 /// (x `[batch, time, gates * units]`, recurrent kernel, its bias if the cell has one, initial
 /// states, mask, dropout) -> (`h` after every step, the last states, the values kept for the
@@ -59,8 +64,11 @@ impl OpRules for Recurrent {
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
+        if writer.spec(node, 0).shape.dims()[1].known().is_none_or(|n| n > MAX_UNROLLED) {
+            return recurrent_loop::spell(self, def, node, writer);
+        }
         let graph = Graph::new();
-        let inputs = stand_ins(&graph, node, self, writer)?;
+        let inputs = stand_ins(&graph, node, self, writer);
         let RecurrentOutputs { sequence, states } = unrolled(self, &inputs);
         let results: Vec<&Tensor> = [&sequence].into_iter().chain(&states).chain([&inputs[0]]).collect();
         writer.in_place(def, &graph, &results)
@@ -99,9 +107,16 @@ impl OpRules for RecurrentGrad {
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
+        let shape = &writer.spec(node, 0).shape;
+        if shape.dims()[1].known().is_none() {
+            let name = self.0.name();
+            let text = format!("the gradient of {name} over a number of steps that is known only at run time");
+            return Err(Error::unsupported(format!("{text} cannot be written for TensorFlow yet"))
+                .help("pad the sequence to a size that is known, or export the model for predictions only"));
+        }
         let (step, graph) = (&self.0, Graph::new());
         let slots = Slots::of(step);
-        let inputs = stand_ins(&graph, node, step, writer)?;
+        let inputs = stand_ins(&graph, node, step, writer);
         let RecurrentOutputs { sequence, states } = unrolled(step, &inputs);
         let results = [&sequence].into_iter().chain(&states);
         let parts = results.zip(&inputs[slots.upstream(step)]).map(|(y, dy)| (y * dy).sum());
@@ -215,13 +230,7 @@ fn gradient_results(step: &Recurrent, x: &[&TensorSpec]) -> Result<Specs> {
 }
 
 /// Adds a placeholder for each input of a node to the graph of the steps.
-fn stand_ins(graph: &Graph, node: &Node, step: &Recurrent, writer: &mut dyn Spelling) -> Result<Vec<Tensor>> {
-    let shape = &writer.spec(node, 0).shape;
-    if shape.dims()[1].known().is_none() {
-        let text = format!("a recurrent network over {shape}, whose number of steps is known only at run time");
-        return Err(Error::unsupported(format!("{text}, cannot be written for TensorFlow yet"))
-            .help("declare the size of the placeholder's time axis"));
-    }
+fn stand_ins(graph: &Graph, node: &Node, step: &Recurrent, writer: &mut dyn Spelling) -> Vec<Tensor> {
     let units = writer.spec(node, KERNEL).shape.dims()[0].known().unwrap_or_default();
     let stand_in = |at: usize| {
         let TensorSpec { dtype, mut shape } = writer.spec(node, at).clone();
@@ -232,7 +241,7 @@ fn stand_ins(graph: &Graph, node: &Node, step: &Recurrent, writer: &mut dyn Spel
         let shape: Shape = shape.dims().iter().map(|d| d.known().map_or(Dim::BATCH, Dim::Known)).collect();
         graph.placeholder(&format!("input_{at}"), dtype, shape)
     };
-    Ok((0..node.inputs.len()).map(stand_in).collect())
+    (0..node.inputs.len()).map(stand_in).collect()
 }
 
 /// Unrolls the steps on placeholders for the inputs of a recurrent op.
@@ -251,7 +260,7 @@ fn unrolled(step: &Recurrent, inputs: &[Tensor]) -> RecurrentOutputs {
     inputs[0].recurrent_unrolled(step.cell, &activation, &recurrent, &others)
 }
 
-fn apply(function: CellFunction, x: &Tensor) -> Tensor {
+pub(super) fn apply(function: CellFunction, x: &Tensor) -> Tensor {
     match function {
         CellFunction::Linear => x.clone(),
         CellFunction::Relu => x.relu(),

@@ -3,6 +3,7 @@
 use estimand_tensor::{Array, DType, Dim, Error, Result, TensorSpec};
 use estimand_wire::{AttrValue, DataType, NodeDef, TensorProto};
 
+use super::function::Function;
 use crate::body::{Body, Node};
 use crate::graph::Graph;
 use crate::table::LookupTable;
@@ -40,6 +41,13 @@ pub trait Spelling {
     /// Writes another graph in place of a node. Its placeholders, in order, are the node's inputs,
     /// and its results become those of the node.
     fn in_place(&mut self, def: NodeDef, graph: &Graph, results: &[&Tensor]) -> Result<NodeDef>;
+
+    /// Writes a function that nodes may call, and returns its name, which begins with `name`.
+    fn function(&mut self, name: &str, function: Function) -> Result<String>;
+
+    /// The nodes of another graph, for a function: with names of their own. The values are named
+    /// `inputs`, in the order of the graph's placeholders. Returns the names of the results too.
+    fn nodes_of(&self, graph: &Graph, inputs: &[String], results: &[&Tensor]) -> Result<(Vec<NodeDef>, Vec<String>)>;
 
     /// Dtype and shape of one of a node's inputs.
     fn spec(&self, node: &Node, input: usize) -> &TensorSpec {

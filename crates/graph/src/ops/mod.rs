@@ -17,4 +17,5 @@ mod text;
 
 pub use example::Parsed;
 pub use options::{Axes, Encoding, Mirror, Running, Transposed};
+pub(crate) use recurrent::next_states;
 pub use recurrent::{RecurrentInputs, RecurrentOutputs, StepFunction};

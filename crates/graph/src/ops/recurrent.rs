@@ -129,14 +129,8 @@ impl Tensor {
         let mut sequence = Vec::new();
         for t in 0..n_steps {
             let x = self.slice(&[0, t, 0], &[-1, 1, -1]).reshape([-1, width as i64]);
-            let new = one_step(cell, &x, &states, activation, recurrent_activation, inputs);
-            states = match &inputs.mask {
-                None => new,
-                Some(mask) => {
-                    let counts = mask.slice(&[0, t], &[-1, 1]);
-                    new.iter().zip(&states).map(|(new, old)| counts.select(new, old)).collect()
-                }
-            };
+            let counts = inputs.mask.as_ref().map(|mask| mask.slice(&[0, t], &[-1, 1]));
+            states = next_states(cell, &x, counts.as_ref(), &states, [activation, recurrent_activation], inputs);
             sequence.push(states[0].clone());
         }
         let sequence = match &sequence[..] {
@@ -147,14 +141,30 @@ impl Tensor {
     }
 }
 
-/// Computes the states after a step from its input and the previous states.
+/// Computes the states after a step from its input and the previous states. `counts` is `[batch,
+/// 1]`: where it is false, the states stay. The functions are those of candidates and of gates.
+#[track_caller]
+pub(crate) fn next_states(
+    cell: Cell,
+    x: &Tensor,
+    counts: Option<&Tensor>,
+    states: &[Tensor],
+    functions: [StepFunction<'_>; 2],
+    inputs: &RecurrentInputs,
+) -> Vec<Tensor> {
+    let new = one_step(cell, x, states, functions, inputs);
+    match counts {
+        None => new,
+        Some(counts) => new.iter().zip(states).map(|(new, old)| counts.select(new, old)).collect(),
+    }
+}
+
 #[track_caller]
 fn one_step(
     cell: Cell,
     x: &Tensor,
     states: &[Tensor],
-    activation: StepFunction<'_>,
-    recurrent_activation: StepFunction<'_>,
+    [activation, recurrent_activation]: [StepFunction<'_>; 2],
     inputs: &RecurrentInputs,
 ) -> Vec<Tensor> {
     let h = &states[0];

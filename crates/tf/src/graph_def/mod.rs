@@ -34,10 +34,11 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
+use estimand_graph::op::function::Function;
 use estimand_graph::op::spelling::{Spelling, type_list, typed};
 use estimand_graph::{Body, Graph, LookupTable, NodeId, Role, Tensor, Value, VarId};
 use estimand_tensor::{DType, Dim, Dims, Error, Result, Symbol};
-use estimand_wire::{GraphDef, Message, NodeDef, TensorShapeProto, VersionDef};
+use estimand_wire::{FunctionDef, FunctionDefLibrary, GraphDef, Message, NodeDef, TensorShapeProto, VersionDef};
 use indexmap::{IndexMap, IndexSet};
 
 pub use names::Names;
@@ -136,9 +137,11 @@ pub fn export_all(parts: &[Part<'_>], asset_text: AssetText) -> Result<(Export, 
         all_names.push(writer.names);
         shared = writer.shared;
     }
-    let Shared { written: node, handles, initializers, assets, .. } = shared;
+    let Shared { written: node, functions, handles, initializers, assets, .. } = shared;
     let versions = Some(VersionDef { producer: PRODUCER, ..Default::default() });
-    let graph_def = GraphDef { node, versions, ..Default::default() };
+    let function: Vec<FunctionDef> = functions.into_values().collect();
+    let library = (!function.is_empty()).then(|| FunctionDefLibrary { function, ..Default::default() });
+    let graph_def = GraphDef { node, versions, library, ..Default::default() };
     let variables = handles.into_values().collect();
     Ok((Export { graph_def, initializers, assets, variables }, all_names))
 }
@@ -160,6 +163,8 @@ fn needed(body: &Body, fetches: &[Value]) -> Result<Vec<NodeId>> {
 /// The nodes written so far, of all graphs.
 struct Shared {
     written: Vec<NodeDef>,
+    /// The functions that nodes call, by name.
+    functions: BTreeMap<String, FunctionDef>,
     /// The variables, by name.
     handles: IndexMap<String, Handle>,
     /// The handles of tables, by the address of their terms and by direction.
@@ -173,6 +178,7 @@ impl Shared {
     fn new(asset_text: AssetText) -> Shared {
         Shared {
             written: Vec::new(),
+            functions: BTreeMap::new(),
             handles: IndexMap::new(),
             tables: BTreeMap::new(),
             initializers: Vec::new(),
@@ -224,6 +230,19 @@ impl<'a> Writer<'a> {
             spelled.map_err(|e| e.context(format!("in node `{}` ({})", node.name, node.op.name())).at(node.site))?;
         self.shared.written.push(def);
         Ok(())
+    }
+
+    /// Writes a graph whose placeholders are values of this one. Its variables and tables are its
+    /// own. Returns the names of the results.
+    fn inner<'b>(&self, body: &'b Body, names: Names, results: &[Value]) -> Result<(Writer<'b>, Vec<String>)> {
+        let mut inner = Writer::new(body, names, Shared::new(self.shared.asset_text));
+        let is_input = |id: &NodeId| body.node(*id).op.is_placeholder();
+        inner.placeholders = (0..body.nodes().len()).map(|i| NodeId(i as u32)).filter(is_input).collect();
+        for id in needed(body, results)? {
+            inner.node(id)?;
+        }
+        let results = results.iter().map(|&value| inner.names.tensor(value)).collect();
+        Ok((inner, results))
     }
 }
 
@@ -285,18 +304,26 @@ impl Spelling for Writer<'_> {
         let body: &Body = &graph.body();
         let values: Vec<Value> = results.iter().map(|t| t.value()).collect();
         let names = self.names.inside(body, &def.name, &def.input);
-        // Its variables and tables are its own.
-        let mut inner = Writer::new(body, names, Shared::new(self.shared.asset_text));
-        let is_input = |id: &NodeId| body.node(*id).op.is_placeholder();
-        inner.placeholders = (0..body.nodes().len()).map(|i| NodeId(i as u32)).filter(is_input).collect();
-        for id in needed(body, &values)? {
-            inner.node(id)?;
-        }
-        let inputs = values.iter().map(|&value| inner.names.tensor(value)).collect();
-        let Writer { names, shared, .. } = inner;
+        let (Writer { names, shared, .. }, inputs) = self.inner(body, names, &values)?;
         self.names.take_all(names);
         self.shared.written.extend(shared.written);
+        self.shared.functions.extend(shared.functions);
         let dtypes: Vec<DType> = results.iter().map(|t| t.dtype()).collect();
         Ok(NodeDef { op: "IdentityN".into(), input: inputs, ..def }.attr("T", type_list(&dtypes)))
+    }
+
+    fn function(&mut self, name: &str, function: Function) -> Result<String> {
+        let def = function.def(name)?;
+        let name = def.signature.as_ref().map_or_else(String::new, |signature| signature.name.clone());
+        self.shared.functions.insert(name.clone(), def);
+        Ok(name)
+    }
+
+    fn nodes_of(&self, graph: &Graph, inputs: &[String], results: &[&Tensor]) -> Result<(Vec<NodeDef>, Vec<String>)> {
+        graph.check()?;
+        let body: &Body = &graph.body();
+        let values: Vec<Value> = results.iter().map(|t| t.value()).collect();
+        let (inner, results) = self.inner(body, Names::of_function(body, inputs), &values)?;
+        Ok((inner.shared.written, results))
     }
 }

@@ -54,6 +54,20 @@ impl Names {
         inside
     }
 
+    /// The names of a graph that is written as a function, whose values have names of their own.
+    /// Placeholders get the names of the inputs.
+    pub(super) fn of_function(body: &Body, inputs: &[String]) -> Names {
+        let taken = inputs.iter().map(|input| (input.clone(), 1)).collect();
+        let mut names = Names { nodes: Vec::new(), taken };
+        let mut inputs = inputs.iter();
+        for node in body.nodes() {
+            let input = if node.op.is_placeholder() { inputs.next() } else { None };
+            let name = input.cloned().unwrap_or_else(|| names.unused(&node.name));
+            names.nodes.push(name);
+        }
+        names
+    }
+
     /// Moves the used names out, for the next graph.
     pub(super) fn taken(&mut self) -> HashMap<String, usize> {
         std::mem::take(&mut self.taken)

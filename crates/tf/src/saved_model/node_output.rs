@@ -18,6 +18,8 @@ pub(super) enum NodeOutput {
     Variable(VarId),
     /// A lookup table.
     Table(Rc<Table>),
+    /// A list of tensors, stacked along the second axis. `None` if no loop has filled it yet.
+    List(Option<Tensor>),
     /// The axes to sum over to get to a shape.
     AxesTo(Box<Numbers>),
 }
@@ -68,6 +70,8 @@ impl NodeOutput {
             NodeOutput::Value(_) => "a tensor",
             NodeOutput::Variable(_) => "a variable",
             NodeOutput::Table(_) => "a table",
+            NodeOutput::List(None) => "an empty list of tensors",
+            NodeOutput::List(Some(_)) => "a list of tensors",
             NodeOutput::AxesTo(_) => "a list of axes that is known only at run time",
         }
     }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use estimand_graph::looks::look;
 use estimand_tensor::{Error, Result};
-use estimand_wire::{GraphDef, NodeDef};
+use estimand_wire::{FunctionDef, GraphDef, NodeDef};
 
+use super::checks::Check;
 use super::rules;
 
 /// An output of a node: `node:output`.
@@ -21,6 +22,7 @@ pub(super) struct Nodes<'a> {
     by_name: HashMap<&'a str, usize>,
     /// The nodes that fill tables, by the table's node.
     initializers: HashMap<usize, usize>,
+    functions: HashMap<&'a str, &'a FunctionDef>,
 }
 
 impl<'a> Nodes<'a> {
@@ -31,7 +33,9 @@ impl<'a> Nodes<'a> {
                 return Err(Error::config(format!("the graph has two nodes named `{}`", def.name)));
             }
         }
-        let mut nodes = Nodes { defs: &graph.node, by_name, initializers: HashMap::new() };
+        let functions = graph.library.iter().flat_map(|library| &library.function);
+        let functions = functions.filter_map(|def| Some((def.signature.as_ref()?.name.as_str(), def))).collect();
+        let mut nodes = Nodes { defs: &graph.node, by_name, initializers: HashMap::new(), functions };
         for (i, def) in graph.node.iter().enumerate() {
             if rules::fills_table(&def.op)
                 && let Some(table) = def.input.first()
@@ -48,6 +52,11 @@ impl<'a> Nodes<'a> {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &'a NodeDef)> {
         self.defs.iter().enumerate()
+    }
+
+    /// The function with a name.
+    pub(super) fn function(&self, name: &str) -> Option<&'a FunctionDef> {
+        self.functions.get(name).copied()
     }
 
     /// The node that fills a table.
@@ -72,8 +81,8 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// The data inputs of a node. Control inputs are ignored: they order assertions and updates,
-    /// and a prediction has none.
+    /// The data inputs of a node. Control inputs are ignored: they order updates, which a
+    /// prediction does not have, and assertions, of which only our own are read.
     pub(super) fn inputs(&self, node: usize) -> Result<Vec<Reference>> {
         self.inputs_of(self.def(node))
     }
@@ -103,6 +112,7 @@ impl<'a> Nodes<'a> {
             if let Some(filler) = self.initializer(node) {
                 inputs.extend(self.inputs_of(filler)?.into_iter().filter(|input| input.node != node));
             }
+            inputs.extend(Check::of(self, self.def(node)).iter().flat_map(Check::inputs));
             Ok(inputs.into_iter().filter(|input| !given.contains(input)).map(|input| input.node).collect())
         };
         for output in outputs.iter().filter(|output| !given.contains(output)) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use estimand_cpu::Cpu;
 use estimand_engine::Compiled;
 use estimand_graph::looks::look;
-use estimand_graph::op::{Constant, Op};
+use estimand_graph::op::{Constant, Op, Recurrent};
 use estimand_graph::pass::each_dim;
 use estimand_graph::{Body, Executor, Graph, Node, NodeId, Program, RunArgs, Tensor, Value, VarId, Variables};
 use estimand_tensor::{Array, DType, Dim, Error, Result};
@@ -20,6 +20,7 @@ use super::node_reader::NodeReader;
 use super::nodes::{Nodes, Reference};
 use super::numbers::Number;
 use super::rules;
+use super::rules::loops::LoopFunctions;
 
 /// Access to the folder that a graph was saved in.
 pub(super) trait Surroundings {
@@ -43,6 +44,8 @@ pub(super) struct Reader<'a> {
     /// Tensor elements that became sizes, so that each is one symbol.
     elements: HashMap<(Value, usize), Dim>,
     growth: Growth,
+    /// The functions that we write for the loops of recurrent cells, by cell, dtype and units.
+    pub loops: HashMap<(Recurrent, DType, usize), LoopFunctions>,
     /// Values of nodes that were computed during reading.
     computed: HashMap<Value, Array>,
     n_evaluated: usize,
@@ -61,6 +64,7 @@ impl<'a> Reader<'a> {
             n_outputs: HashMap::new(),
             elements: HashMap::new(),
             growth: Growth::default(),
+            loops: HashMap::new(),
             computed: HashMap::new(),
             n_evaluated: 0,
             repeated_bytes: 0,

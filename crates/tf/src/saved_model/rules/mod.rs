@@ -12,6 +12,7 @@ mod example;
 mod follow;
 mod index;
 mod joining;
+pub(super) mod loops;
 mod segment;
 mod shaping;
 mod slicing;
@@ -26,6 +27,7 @@ use std::sync::LazyLock;
 use estimand_graph::op::reading::ReadRule;
 use estimand_tensor::Error;
 
+use super::checks::Check;
 use super::node_reader::{NodeReader, Outputs};
 
 /// A rule that reads an op as a composition.
@@ -33,6 +35,9 @@ type Rule = fn(&mut NodeReader<'_, '_>) -> Outputs;
 
 /// Reads a node.
 pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
+    if let Some(check) = Check::of(call.reader.nodes, call.def) {
+        return check.read(call);
+    }
     if let Some(items) = follow::follow(call)? {
         return Ok(items);
     }
@@ -131,6 +136,10 @@ fn composed(op: &str) -> Option<Rule> {
         "HashTableV2" | "HashTable" => table::table,
         "LookupTableFindV2" | "LookupTableFind" => table::find,
         "LookupTableSizeV2" | "LookupTableSize" => table::size,
+
+        "StatelessWhile" | "While" => loops::read_while,
+        "TensorListReserve" => loops::reserve,
+        "TensorListStack" => loops::stack,
 
         "ParseExampleV2" => example::parse,
         "ParseExample" => example::parse_first,

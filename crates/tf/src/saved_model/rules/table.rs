@@ -34,6 +34,17 @@ pub(in super::super) struct Table {
     len: usize,
 }
 
+impl Table {
+    /// The table of terms, if their values are their positions.
+    pub(in super::super) fn positions(&self) -> Result<Option<LookupTable>> {
+        Ok(match (&self.keys, &self.values) {
+            (Keys::Terms(terms), None) => Some(terms.clone()),
+            (Keys::Numbers, None) => Some(LookupTable::from_ints((0..self.len as i64).collect::<Vec<i64>>())?),
+            (_, Some(_)) => None,
+        })
+    }
+}
+
 enum Keys {
     /// Strings or integers, in this order.
     Terms(LookupTable),

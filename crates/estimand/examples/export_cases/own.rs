@@ -1,0 +1,131 @@
+//! Model functions for `export_exchange`: images, sequences, attention, and every layer.
+
+use estimand::nn::column::{
+    sequence_categorical_column_with_hash_bucket, sequence_input_layer, sequence_numeric_column,
+};
+use estimand::nn::{ALL_LAYERS, BatchNorm, Bidirectional, Gru, LayerNorm, MultiHeadAttention, SimpleRnn};
+use estimand::prelude::*;
+
+#[path = "../../../nn/tests/nn/all_options.rs"]
+mod all_options;
+
+/// The sizes of the feature `pixels`.
+pub const PIXELS: [usize; 3] = [8, 8, 4];
+
+pub type Model = fn(&ModelFnContext<'_>) -> Result<EstimatorSpec>;
+
+/// The model function of a case, the columns of its features, and its label.
+pub fn model(case: &str) -> Option<(Model, Columns, &'static str)> {
+    let pixels = || columns![numeric_column("pixels").shape(PIXELS)];
+    Some(match case {
+        "cnn" => (cnn, pixels(), "class"),
+        "lstm" => (lstm, sequences(), "binary"),
+        "recurrent" => (recurrent, sequences(), "target"),
+        "attention" => (attention, sequences(), "class"),
+        "custom" => (custom, pixels(), "target"),
+        "layers" => (layers, pixels(), "target"),
+        _ => return None,
+    })
+}
+
+/// Two sequences of the same length in every row.
+fn sequences() -> Columns {
+    let words = sequence_categorical_column_with_hash_bucket("words", 50);
+    columns![embedding_column(words, 4), sequence_numeric_column("steps")]
+}
+
+fn adam() -> Optimizer {
+    Optimizer::new(Adam::default(), 0.01)
+}
+
+fn cnn(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let net = Conv2d::new(6, 3).relu().apply(&cx.feature("pixels"));
+    let net = MaxPool2d::new(2).apply(&BatchNorm::new().apply(&net));
+    let net = Dense::new(16).relu().apply(&Flatten::new().apply(&net));
+    let logits = Dense::new(3).apply(&Dropout::new(0.4).apply(&net));
+    MultiClassHead::new(3).spec(cx, &logits, adam())
+}
+
+fn lstm(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
+    let last = Lstm::new(6).dropout(0.2).recurrent_dropout(0.2).apply(&LayerInputs::of(&x).lengths(&lengths));
+    BinaryClassHead::new().spec(cx, &Dense::new(1).apply(&last), adam())
+}
+
+/// A loop after a loop, both ways through time, and a loop without a mask.
+fn recurrent(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
+    let all = Lstm::new(5).return_sequences(true).apply(&LayerInputs::of(&x).lengths(&lengths));
+    let both = Bidirectional::new(Gru::new(3)).apply(&LayerInputs::of(&all).lengths(&lengths));
+    let plain = SimpleRnn::new(3).apply(&x);
+    let joined = Tensor::concat(&[&both, &plain], 1);
+    RegressionHead::new().spec(cx, &Dense::new(1).apply(&joined), adam())
+}
+
+fn attention(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
+    let is_step = cx.graph().range(x.shape().dims()[1], DType::I64).less(lengths.expand_dims(1));
+    let seen = MultiHeadAttention::new(2, 3).apply(&LayerInputs::of(&x).attention_mask(&is_step.expand_dims(1)));
+    let seen = LayerNorm::new().apply(&(seen + &x));
+    let counted = (seen * is_step.cast(DType::F32).expand_dims(2)).sum_axes(1);
+    let pooled = counted / lengths.cast(DType::F32).maximum(1.0).expand_dims(1);
+    MultiClassHead::new(3).spec(cx, &Dense::new(3).apply(&pooled), adam())
+}
+
+/// A model with predictions of its own, from ops and not from layers.
+fn custom(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let x = cx.feature("pixels").reshape([-1, 256]);
+    let weights = cx.graph().variable("projection", [256, 4], Initializer::GlorotUniform);
+    let projected = x.matmul(&weights).tanh();
+    let (largest, places) = projected.top_k(2);
+    let value = projected.square().sum_axes(1) + largest.max_axes(1);
+    let spec = EstimatorSpec::new(cx)
+        .prediction("predictions", &value)
+        .prediction("projected", &projected)
+        .prediction("places", &places.cast(DType::I64));
+    if cx.mode() == Mode::Predict {
+        return Ok(spec);
+    }
+    let loss = (&value - cx.label()).square().mean();
+    Ok(spec.loss(&loss).optimizer(adam()))
+}
+
+/// Every layer in its simplest form, and again with all its options. Each is a prediction.
+fn layers(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let x = cx.feature("pixels").reshape([-1, 256]);
+    let mut spec = EstimatorSpec::new(cx);
+    let mut losses = Vec::new();
+    let all = ALL_LAYERS.iter().map(|make| make()).chain(all_options::with_all_options());
+    for (i, layer) in all.enumerate() {
+        let shape = all_options::shape(layer.kind());
+        let sizes: Vec<usize> = shape.dims().iter().filter_map(|d| d.known()).collect();
+        let n: usize = sizes.iter().product();
+        let dims: Vec<i64> = [-1].into_iter().chain(sizes.iter().map(|&n| n as i64)).collect();
+        let part = |first: usize| {
+            let first = first.min(256 - n);
+            x.slice(&[0, first], &[-1, n as i64]).reshape(&dims[..])
+        };
+        let inputs: Vec<Tensor> = match (layer.kind(), layer.n_inputs().contains(&1)) {
+            ("embedding", _) => vec![ids(&part(0))],
+            (_, true) => vec![part(0)],
+            (_, false) => vec![part(0), part(100)],
+        };
+        let _scope = cx.graph().scope(&format!("layer_{i}"));
+        let result = layer.apply(&LayerInputs::of(&inputs).training(cx.mode() == Mode::Train));
+        let width: usize = result.shape().dims().iter().filter_map(|d| d.known()).product();
+        let flat = result.reshape([-1, width as i64]);
+        losses.push(flat.square().mean());
+        spec = spec.prediction(format!("{i:03}_{}", layer.kind()), &flat);
+    }
+    if cx.mode() == Mode::Predict {
+        return Ok(spec);
+    }
+    let loss = losses.iter().skip(1).fold(losses[0].clone(), |sum, loss| sum + loss);
+    Ok(spec.loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.001)))
+}
+
+/// Ids from 0 to 4 that do not depend on rounding.
+fn ids(x: &Tensor) -> Tensor {
+    let above = [-1.0, -0.3, 0.3, 1.0].map(|bound| x.greater(bound).cast(DType::I64));
+    above.iter().skip(1).fold(above[0].clone(), |sum, one| sum + one)
+}
