@@ -3,6 +3,7 @@
 mod bad_input;
 mod best;
 mod export;
+mod export_modes;
 mod fixture;
 mod folder;
 mod full_disk;

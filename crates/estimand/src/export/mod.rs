@@ -2,9 +2,11 @@
 //!
 //! `receiver.rs` has the inputs of an export, `signatures.rs` the ways to call it, and `folder.rs`
 //! the folder, which appears only when it is complete. `exporters.rs` exports during a training.
+//! `modes/` exports graphs for training and evaluation too.
 
 mod exporters;
 mod folder;
+mod modes;
 mod receiver;
 mod signatures;
 
@@ -21,6 +23,7 @@ use crate::model_fn::GLOBAL_STEP;
 use crate::model_folder::Which;
 pub use exporters::{BestExporter, FinalExporter, LatestExporter};
 use folder::Unpublished;
+pub use modes::{ExportAllSpec, MetricOps, SupervisedInputReceiver, SupervisedOutput, SupervisedReceiver};
 pub use receiver::{Receiver, ServingInputReceiver};
 
 /// What to export, and from which checkpoint. A [`Receiver`] converts to it.
