@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from export import N_ROWS, SEED, feature, row
 
+tf.get_logger().setLevel("ERROR")
 v1 = tf.compat.v1
 BATCH, STEPS_BEFORE, STEPS = 100, 5, 10
 OPTIMIZERS = ["SGD", "momentum", "nesterov", "Adagrad", "Adam", "amsgrad", "weight_decay", "lazy", "Ftrl", "regularized", "scheduled", "RMSProp",
@@ -117,22 +118,24 @@ def check_evaluation(export, batches, place, case):
     complaints = []
     with session, session.graph.as_default():
         examples, outputs = signature_of(meta, "eval")
+        variables = v1.get_collection(v1.GraphKeys.METRIC_VARIABLES)
+        reset = v1.local_variables_initializer()
+        places = [v1.placeholder(v.dtype, v.shape) for v in variables]
+        assign = [v1.assign(v, place) for v, place in zip(variables, places)]
         # The loader has initialized the metric variables.
         values, last = measured(session, outputs, examples, batches)
         # The last update returns the value.
         for name, updated in zip((key[len("metrics/"):-len("/update_op")] for key in outputs if key.endswith("/update_op")), last):
             if not np.allclose(updated, values[name], 1e-6, equal_nan=True):
                 complaints.append(f"{case}: eval: the last update of {name} is {updated}; the value is {values[name]}")
-        variables = v1.get_collection(v1.GraphKeys.METRIC_VARIABLES)
         if [v.name for v in variables] != [v.name for v in v1.local_variables()] or (not variables and values):
             complaints.append(f"{case}: eval: {len(variables)} metric variables, {len(v1.local_variables())} local ones")
         # Half of the batches, then the state is taken away and put back, then the other half.
-        session.run(v1.local_variables_initializer())
+        session.run(reset)
         measured(session, outputs, examples, batches[:5])
         state = session.run(variables)
-        session.run(v1.local_variables_initializer())
-        places = [v1.placeholder(v.dtype, v.shape) for v in variables]
-        session.run([v1.assign(v, place) for v, place in zip(variables, places)], dict(zip(places, state)))
+        session.run(reset)
+        session.run(assign, dict(zip(places, state)))
         again, _ = measured(session, outputs, examples, batches[5:])
         losses = [session.run(outputs["loss"], {examples: batch}) for batch in batches]
     if set(values) != set(expected) - {"loss"}:

@@ -10,6 +10,7 @@ use estimand::ExportOutput;
 use estimand::export::{ExportAllSpec, Receiver, ServingInputReceiver, SupervisedInputReceiver, SupervisedReceiver};
 use estimand::graph::checkpoint::BundleReader;
 use estimand::graph::saved_model::SavedModel;
+use estimand::head::ALL_HEADS;
 use estimand::prelude::*;
 use estimand::tensor::BatchSpec;
 use estimand::update::{Hyper, Slot, SparseRule, UpdateRule};
@@ -143,6 +144,36 @@ fn three_graphs_as_tensorflow_writes_them() -> Result<()> {
     let export = model.experimental_export_all_saved_models(folder.path().join("eval"), eval)?;
     assert_eq!(graphs(&export).len(), 1);
     assert_eq!(variables(&export).len(), 5);
+    Ok(())
+}
+
+/// Training and evaluation of every head can be written.
+#[test]
+fn every_head_has_three_graphs() -> Result<()> {
+    for (head, example) in ALL_HEADS {
+        let folder = Folder::new();
+        let name = format!("{:?}", head());
+        let data = Dataset::from_batch(example()?).batch(5);
+        let model = Estimator::new(move |cx: &ModelFnContext<'_>| {
+            let head = head();
+            let logits = Dense::new(head.logits_dimension()).apply(&cx.feature("x"));
+            head.spec(cx, &logits, Optimizer::new(Adam::default(), 0.1))
+        });
+        let model = model.model_dir(folder.path().join("model")).build()?;
+        model.train(data.repeat(2))?;
+        let modes = ExportAllSpec::new()
+            .train(SupervisedReceiver::like(&data)?)
+            .eval(SupervisedReceiver::like(&data)?)
+            .predict(Receiver::like(&data)?);
+        let export = model.experimental_export_all_saved_models(folder.path().join("export"), modes)?;
+        let found = graphs(&export);
+        let metrics = model.evaluate(&data)?;
+        let (_, _, _, outputs) = &signatures(&found[1])[0];
+        let n_values = outputs.iter().filter(|name| name.ends_with("/value")).count();
+        // The loss is an output, and the mean of it is not a metric of the graph.
+        assert_eq!(n_values, metrics.iter().len() - 1, "{name}: {outputs:?}");
+        assert!(outputs.contains(&"loss"), "{name}");
+    }
     Ok(())
 }
 
