@@ -296,6 +296,20 @@ fn refused_exports_name_the_reason() -> Result<()> {
     let more = Estimator::new(more).model_dir(folder.path().join("model")).build()?;
     let both = ExportAllSpec::new().train(supervised()?).predict(Receiver::like(&data)?);
     fails(&more, both, &["mode infer", "mode train", "`more/a`, `more/b`"]);
+
+    // In prediction, the two terms have each other's weight.
+    let swapped = |cx: &ModelFnContext<'_>| {
+        let terms = if cx.mode() == Mode::Predict { ["b", "a"] } else { ["a", "b"] };
+        let term = categorical_column_with_vocabulary_list("term", terms);
+        let logits = estimand::nn::column::linear_model(cx.features(), [term.into()]);
+        RegressionHead::new().spec(cx, &logits, Optimizer::new(Sgd::default(), 0.1))
+    };
+    let swapped = Estimator::new(swapped).model_dir(folder.path().join("swapped")).build()?;
+    let rows = [("term", Array::from_strings([2], ["a", "b"])?), ("y", Array::from([1f32, 2.0]))];
+    let data = Dataset::from_arrays(rows).label("y").batch(2);
+    swapped.train(data.repeat(2))?;
+    let both = ExportAllSpec::new().train(SupervisedReceiver::like(&data)?).predict(Receiver::like(&data)?);
+    fails(&swapped, both, &["mode infer has other vocabularies", "id 0 was `a`, is `b`"]);
     Ok(())
 }
 

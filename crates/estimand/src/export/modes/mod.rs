@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use estimand_engine::saved_variables;
-use estimand_graph::{Body, Value, VarId};
+use estimand_graph::{Body, Value};
 use estimand_tensor::{Array, Error, Mode, Result};
 use estimand_tf::saved_model_writer::{
     EVAL, SERVE, SignatureOf, SignedGraph, TRAIN, Tagged, WrittenGraph, meta_graphs, write,
@@ -20,8 +20,9 @@ use tracing::info;
 
 use super::folder::Unpublished;
 use super::{Built, Receiver};
-use crate::Estimator;
+use crate::manifest::{Manifest, listed};
 use crate::model_folder::Which;
+use crate::{Estimator, TrainSession};
 pub use output::{MetricOps, SupervisedOutput};
 pub use receiver::{SupervisedInputReceiver, SupervisedReceiver};
 
@@ -125,8 +126,9 @@ impl Estimator {
             return Err(Error::config("no mode to export").help("give ExportAllSpec a receiver for at least one mode"));
         };
         others.iter().try_for_each(|other| first.check_has_variables_of(other))?;
-        let (body, initial_values) = first.start()?;
-        let session = self.session_to_export(body, initial_values, &spec.checkpoint)?;
+        let body = first.bodies.first().ok_or_else(|| Error::internal("a receiver without a source"))?.body.clone();
+        let session = self.session_to_export(body, std::mem::take(&mut first.initial_values), &spec.checkpoint)?;
+        self.check_meaning(&session, &modes)?;
         let graphs = written(&modes)?;
         let export = Unpublished::new(base.as_ref())?;
         write(export.path(), &graphs, |name| session.value(name).map_err(|e| e.context("in the export")))?;
@@ -139,8 +141,28 @@ impl Estimator {
     }
 }
 
+impl Estimator {
+    /// Returns an error if a mode has other vocabularies, classes or column settings than the mode
+    /// whose variables are exported. That one was compared with the checkpoint.
+    fn check_meaning(&self, session: &TrainSession, modes: &[ModeGraphs]) -> Result<()> {
+        let bodies = modes.iter().flat_map(|mode| mode.bodies.iter().map(move |own| (mode.mode, &own.body)));
+        for (mode, body) in bodies.filter(|_| !self.config().accept_changed_meaning) {
+            let differences = session.manifest().diff_of_common(&Manifest::of(body));
+            if !differences.is_empty() {
+                let all = listed(&differences);
+                return Err(Error::config(format!(
+                    "mode {mode} has other vocabularies or column settings:\n    {all}"
+                ))
+                .help("give all modes the same, or set RunConfig::accept_changed_meaning(true)"));
+            }
+        }
+        Ok(())
+    }
+}
+
 fn written(modes: &[ModeGraphs]) -> Result<Vec<WrittenGraph>> {
-    let graphs: Vec<Vec<SignedGraph<'_>>> = modes.iter().map(ModeGraphs::signed).collect();
+    let graphs: Vec<Vec<SignedGraph<'_>>> =
+        modes.iter().map(|mode| mode.bodies.iter().map(SignedBody::signed).collect()).collect();
     let tags: Vec<[&str; 1]> = modes.iter().map(|mode| [mode.tag()]).collect();
     let tagged = modes.iter().zip(&graphs).zip(&tags);
     let tagged: Vec<Tagged<'_>> =
@@ -148,10 +170,24 @@ fn written(modes: &[ModeGraphs]) -> Result<Vec<WrittenGraph>> {
     meta_graphs(&tagged)
 }
 
+/// A graph and the ways to call it.
+struct SignedBody {
+    body: Arc<Body>,
+    signatures: Vec<SignatureOf>,
+}
+
+impl SignedBody {
+    /// The graph to write, with all of its variables.
+    fn signed(&self) -> SignedGraph<'_> {
+        let variables = saved_variables(self.body.variables()).map(|(id, _)| id).collect();
+        SignedGraph { body: &self.body, signatures: self.signatures.clone(), variables }
+    }
+}
+
 /// The graphs of one mode, one for each set of inputs.
 struct ModeGraphs {
     mode: Mode,
-    parts: Vec<(Arc<Body>, Vec<SignatureOf>)>,
+    bodies: Vec<SignedBody>,
     initial_values: Vec<(String, Array)>,
     train_op: Option<Value>,
 }
@@ -161,8 +197,9 @@ impl ModeGraphs {
     fn serving(estimator: &Estimator, receiver: &Receiver) -> Result<ModeGraphs> {
         let built = receiver.0.iter().map(|source| Built::new(estimator, source)).collect::<Result<Vec<_>>>()?;
         let initial_values = built.first().map(|first| first.initial_values.clone()).unwrap_or_default();
-        let parts = built.into_iter().map(|built| (built.body, built.signatures)).collect();
-        Ok(ModeGraphs { mode: Mode::Predict, parts, initial_values, train_op: None })
+        let signed = |built: Built| SignedBody { body: built.body, signatures: built.signatures };
+        let bodies = built.into_iter().map(signed).collect();
+        Ok(ModeGraphs { mode: Mode::Predict, bodies, initial_values, train_op: None })
     }
 
     /// Calls the model function for training or evaluation.
@@ -193,8 +230,8 @@ impl ModeGraphs {
             _ => (output.as_eval_signature_def(&received.receiver_tensors), None),
         };
         graph.check()?;
-        let body = Arc::new(graph.body().clone());
-        Ok(ModeGraphs { mode, parts: vec![(body, vec![signature])], initial_values: spec.initial_values, train_op })
+        let bodies = vec![SignedBody { body: Arc::new(graph.body().clone()), signatures: vec![signature] }];
+        Ok(ModeGraphs { mode, bodies, initial_values: spec.initial_values, train_op })
     }
 
     fn tag(&self) -> &'static str {
@@ -205,23 +242,8 @@ impl ModeGraphs {
         }
     }
 
-    /// The graph whose variables are restored, and its initial values.
-    fn start(&mut self) -> Result<(Arc<Body>, Vec<(String, Array)>)> {
-        let (body, _) = self.parts.first().ok_or_else(|| Error::internal("a receiver without a source"))?;
-        Ok((body.clone(), std::mem::take(&mut self.initial_values)))
-    }
-
-    fn signed(&self) -> Vec<SignedGraph<'_>> {
-        let signed = |(body, signatures): &'_ (Arc<Body>, Vec<SignatureOf>)| {
-            let variables: Vec<VarId> = saved_variables(body.variables()).map(|(id, _)| id).collect();
-            (signatures.clone(), variables)
-        };
-        let parts = self.parts.iter().map(|part| (part, signed(part)));
-        parts.map(|(part, (signatures, variables))| SignedGraph { body: &part.0, signatures, variables }).collect()
-    }
-
     fn variables(&self) -> BTreeSet<&str> {
-        let all = self.parts.iter().flat_map(|(body, _)| saved_variables(body.variables()));
+        let all = self.bodies.iter().flat_map(|own| saved_variables(own.body.variables()));
         all.map(|(_, spec)| spec.name.as_str()).collect()
     }
 
