@@ -1,6 +1,5 @@
-//! Exports with graphs for training and evaluation: the names and files in them, and the inputs that
-//! are refused. That TensorFlow trains and evaluates them is checked by
-//! `oracles/live/export_modes.py`.
+//! Exports with graphs for training and evaluation: the names and files in them, and what is
+//! refused. That TensorFlow trains and evaluates them is checked by `oracles/live/export_modes.py`.
 
 use std::collections::BTreeSet;
 use std::fs;
