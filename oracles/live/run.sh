@@ -20,6 +20,7 @@ premade            estimand               premade_exchange
 saved_ops          estimand-tf            saved_model_predict
 graphdef           estimand-tf            graph_exchange
 export             estimand               export_exchange
+export_modes       estimand               export_modes_exchange
 saved_model        estimand-tf            saved_model_predict
 ping_pong          estimand               ping_pong
 warm_start         estimand               warm_start_exchange

@@ -11,7 +11,6 @@ use estimand::export::{BestExporter, ExportSpec, FinalExporter, LatestExporter, 
 use estimand::graph::saved_model::SavedModel;
 use estimand::prelude::*;
 use estimand::tensor::Feature;
-use indexmap::IndexMap;
 
 use crate::models::{Folder, line, linear};
 
@@ -171,10 +170,7 @@ fn signatures_by_receiver() -> Result<()> {
     // A receiver of one's own: the feature is computed from what a caller feeds.
     let tenths = Receiver::of(|graph| {
         let tenths = graph.placeholder("tenths", DType::F32, [Dim::BATCH]);
-        Ok(ServingInputReceiver {
-            features: IndexMap::from([("x".to_string(), (&tenths / 10.0).into())]),
-            receiver_tensors: IndexMap::from([("tenths".to_string(), tenths)]),
-        })
+        Ok(ServingInputReceiver::new([("x".to_string(), &tenths / 10.0)], [("tenths".to_string(), tenths)]))
     });
     let export = own.export_saved_model(&exports, tenths)?;
     let answers =

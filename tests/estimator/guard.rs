@@ -79,11 +79,11 @@ fn an_export_carries_what_the_model_is() -> Result<()> {
     assert_eq!((&vocabulary["n_unknown_ids"], vocabulary["id"].is_string()), (&1.into(), true));
     assert!(of("town").iter().any(|c| c["n_buckets"] == 5 && c["id"].is_string()));
 
-    // Four rows of the training in two pieces, as they were fed, and four that are made up, for
-    // named features and for Examples.
+    // The rows of ten steps, as they were fed, and four that are made up, for named features and for
+    // Examples.
     let rows: Vec<&str> = document["feeds"].as_array().unwrap().iter().map(|f| f["rows"].as_str().unwrap()).collect();
     let made = ["missing", "unknown", "largest", "smallest"];
-    assert_eq!(rows[..6], [&["training", "training"][..], &made].concat());
+    assert_eq!(rows[..14], [&["training"; 10][..], &made].concat());
     assert_eq!(document["feeds"][0]["inputs"]["age"]["values"], serde_json::json!([25, 38, 61]));
     assert_eq!(document["signatures"]["serving_default"], serde_json::json!({"same_as": "predict"}));
     let verified = verify(&export)?;

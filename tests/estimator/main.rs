@@ -4,6 +4,7 @@ mod bad_input;
 mod best;
 mod export;
 mod export_graphs;
+mod export_modes;
 mod fixture;
 mod folder;
 mod full_disk;

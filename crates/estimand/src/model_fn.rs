@@ -36,6 +36,15 @@ impl InputSpec {
     }
 }
 
+/// The inputs of an exported model, as its model function gets them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) features: IndexMap<String, Input>,
+    pub(crate) labels: IndexMap<String, Input>,
+    /// The weight of every row.
+    pub(crate) weights: Option<Tensor>,
+}
+
 /// Gives nodes and errors of this library a line of the user's program while the guards live.
 pub(crate) fn lines(graph: &Graph, site: &'static Location<'static>) -> [Line; 2] {
     [graph.line(site, file!()), graph.line(site, estimand_nn::SOURCE)]
@@ -90,18 +99,21 @@ impl<'a> ModelFnContext<'a> {
         ModelFnContext { graph: graph.clone(), mode, features, labels, weights, global_step, summaries, params, config }
     }
 
-    /// Makes the context of a model whose features `receive` makes in the graph, without labels.
-    pub(crate) fn receiving<R>(
+    /// Makes the context of a model whose inputs `receive` makes in the graph.
+    pub(crate) fn receiving<R: Clone + Into<Received>>(
         mode: Mode,
         params: &'a HParams,
         config: &'a RunConfig,
         site: &'static Location<'static>,
-        receive: impl FnOnce(&Graph) -> Result<(IndexMap<String, Input>, R)>,
+        receive: impl FnOnce(&Graph) -> Result<R>,
     ) -> Result<(ModelFnContext<'a>, R)> {
         let mut cx = ModelFnContext::new(mode, &InputSpec::default(), params, config, site);
         let _lines = lines(&cx.graph, site);
-        let (features, received) = receive(&cx.graph)?;
+        let received = receive(&cx.graph)?;
+        let Received { features, labels, weights } = received.clone().into();
         cx.features = Inputs::of(&cx.graph, "feature", features);
+        cx.labels = Inputs::of(&cx.graph, "label", labels);
+        cx.weights = weights;
         Ok((cx, received))
     }
 

@@ -337,6 +337,58 @@ fn constraints_are_read_as_nodes() -> Result<()> {
     Ok(())
 }
 
+/// Trains a table and its limited twin, which share an optimizer and a group of another one, with
+/// the rules' kernels or with plain nodes. Returns all variables.
+fn trained(optimizer: &Optimizer, gradient: Gradients, is_plain: bool) -> Result<Vec<(String, Array)>> {
+    let g = Graph::new();
+    let fed = gradient.placeholders(&g);
+    let step = g.variable_with("step", DType::I64, [], Initializer::Zeros, Role::Step);
+    let free = g.variable("free", [ROWS, COLUMNS], Initializer::Constant(0.25));
+    let limited = g.variable("limited", [ROWS, COLUMNS], Initializer::Constant(0.5));
+    let other = g.variable("other", [], Initializer::Ones);
+    g.constrain(&limited, Arc::new(MaxNorm::new(0.9)));
+    let loss = gradient.loss(&free, &fed) + gradient.loss(&limited, &fed);
+    let both = optimizer.minimize(Minimize::new(&loss).variables([&free, &limited]).global_step(&step));
+    let sgd = Optimizer::new(Sgd::default(), 0.125).minimize(Minimize::new(&other.square()).variables([&other]));
+    let mut train = g.group(&[&g.group(&[&both, &sgd]), &both]);
+    if is_plain {
+        train = g.plain_train_op(&train)?;
+    }
+    let mut session = Session::new(&g)?;
+    for step in 0..STEPS {
+        let feeds: Vec<(&Tensor, Array)> = fed.iter().zip(gradient.fed(step)?).collect();
+        session.run(&[&train], &feeds)?;
+    }
+    let names: Vec<String> = g.body().variables().iter().map(|(_, spec)| spec.name.clone()).collect();
+    names.into_iter().map(|name| Ok((name.clone(), session.value(&name)?))).collect()
+}
+
+/// A member that is in the train op twice runs once.
+#[test]
+fn plain_train_ops_train_as_the_kernels_do() -> Result<()> {
+    for Rule { rule, optimizer } in rules() {
+        for gradient in [Gradients::Dense, Gradients::Rows] {
+            let optimizer = optimizer(Schedule::from(0.05).warm_up(3));
+            let (kernels, nodes) = (trained(&optimizer, gradient, false)?, trained(&optimizer, gradient, true)?);
+            for (name, expected) in &kernels {
+                let (_, found) = nodes.iter().find(|(known, _)| known == name).unwrap();
+                let what = format!("{name} of {rule:?}, {gradient:?}");
+                match expected.as_slice::<f32>() {
+                    Ok(expected) => assert_near(distance(found.as_slice()?, expected), &what),
+                    Err(_) => assert_eq!(found, expected, "{what}"),
+                }
+            }
+            // Nadam's product is a variable of its own.
+            let more: Vec<&String> = nodes[kernels.len()..].iter().map(|(name, _)| name).collect();
+            assert_eq!(
+                more,
+                optimizer.symbolic()?.carried().map(|_| "Nadam/momentum_cache").into_iter().collect::<Vec<_>>()
+            );
+        }
+    }
+    Ok(())
+}
+
 /// A rule and a constraint that are written for slices alone.
 #[derive(Clone, Copy, Debug)]
 struct Foreign;

@@ -10,10 +10,9 @@ use tracing::info;
 
 use super::Estimator;
 use crate::EstimatorSpec;
-use crate::export::ServingInputReceiver;
 use crate::feeding::Placeholders;
 use crate::input_fn::{InputFn, InputFnContext};
-use crate::model_fn::{InputSpec, ModelFnContext, lines};
+use crate::model_fn::{InputSpec, ModelFnContext, Received, lines};
 
 /// A model that is built but not yet compiled.
 pub(super) struct BuiltModel {
@@ -79,16 +78,13 @@ impl Estimator {
         Ok(BuiltModel { graph: cx.graph().clone(), spec, placeholders })
     }
 
-    /// Calls the model function with features that `receive` makes in the graph.
-    pub(crate) fn build_for(
+    /// Calls the model function with inputs that `receive` makes in the graph.
+    pub(crate) fn build_for<R: Clone + Into<Received>>(
         &self,
         mode: Mode,
-        receive: impl FnOnce(&Graph) -> Result<ServingInputReceiver>,
-    ) -> Result<(Graph, EstimatorSpec, ServingInputReceiver)> {
-        let (cx, received) = ModelFnContext::receiving(mode, &self.params, &self.config, self.site, |graph| {
-            let received = receive(graph)?;
-            Ok((received.features.clone(), received))
-        })?;
+        receive: impl FnOnce(&Graph) -> Result<R>,
+    ) -> Result<(Graph, EstimatorSpec, R)> {
+        let (cx, received) = ModelFnContext::receiving(mode, &self.params, &self.config, self.site, receive)?;
         let spec = self.call(&cx)?;
         Ok((cx.graph().clone(), spec, received))
     }

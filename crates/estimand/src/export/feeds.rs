@@ -5,7 +5,7 @@ use estimand_graph::Tensor;
 use estimand_tensor::{Array, Batch, BatchSpec, DType, Error, Feature, FeatureSpec, Ragged, Result};
 use estimand_wire::example::encode_batch;
 
-use super::receiver::ServingInputReceiver;
+use super::receiver::{ServingInputReceiver, only_examples};
 use crate::Input;
 use crate::kept_rows::TrainingRows;
 
@@ -128,7 +128,7 @@ impl Made {
 
 /// Converts rows to the inputs of a graph: features by their names, or one list of Examples.
 fn inputs(receiver: &ServingInputReceiver, batch: &Batch) -> Result<Vec<(String, Array)>> {
-    if let (Some(_), Some((name, _))) = (receiver.examples(), receiver.receiver_tensors.first())
+    if let (Some(_), Some((name, _))) = (only_examples(&receiver.receiver_tensors), receiver.receiver_tensors.first())
         && !batch.features().contains_key(name.as_str())
     {
         let mut parsed = Vec::new();
@@ -145,7 +145,9 @@ fn inputs(receiver: &ServingInputReceiver, batch: &Batch) -> Result<Vec<(String,
     }
     let mut inputs = Vec::new();
     for (name, tensor) in &receiver.receiver_tensors {
-        let array = match batch.feature(name)? {
+        // A feature without a name is fed under another one.
+        let only = batch.features().values().next().filter(|_| batch.features().len() == 1);
+        let array = match batch.features().get(name.as_str()).or(only).map_or_else(|| batch.feature(name), Ok)? {
             Feature::Dense(array) => array.clone(),
             Feature::Ragged(ragged) => padded(ragged)?,
         };

@@ -3,13 +3,14 @@
 //! `receiver.rs` has the inputs of an export, `signatures.rs` the ways to call it, and `folder.rs`
 //! the folder, which appears only when it is complete. `guard.rs` compares the export with the
 //! model on the rows of `feeds.rs`, and `document.rs` writes them beside it. `exporters.rs` exports
-//! during a training.
+//! during a training, and `modes/` exports graphs for training and evaluation too.
 
 mod document;
 mod exporters;
 mod feeds;
 mod folder;
 mod guard;
+mod modes;
 mod receiver;
 mod signatures;
 
@@ -37,6 +38,7 @@ pub use document::{Verified, verify};
 pub use exporters::{BestExporter, FinalExporter, LatestExporter};
 use folder::Unpublished;
 use guard::Golden;
+pub use modes::{ExportAllSpec, MetricOps, SupervisedInputReceiver, SupervisedOutput, SupervisedReceiver};
 pub use receiver::{Receiver, ServingInputReceiver};
 
 /// What to export, and from which checkpoint. A [`Receiver`] converts to it. The default has the
@@ -186,26 +188,45 @@ impl Estimator {
         let initial_values = std::mem::take(&mut first.initial_values);
         let session = self.session_to_export(first.body.clone(), initial_values, &spec.checkpoint)?;
         let serve = serve_graph(&built)?;
-        let checksums = write_values(export.path(), &serve, &session)?;
+        let checksums = write_values(export.path(), std::slice::from_ref(&serve), &session)?;
+        let rows = Rows { with_rows: spec.with_rows, statistics: spec.statistics.clone() };
+        self.write_document(export, (&built, &serve), session, checksums, rows)
+    }
+
+    /// Asks the live model, and writes its answers and what it is beside the graph for serving.
+    fn write_document(
+        &self,
+        export: &Unpublished,
+        (built, written): (&[Built], &WrittenGraph),
+        session: TrainSession,
+        checksums: BTreeMap<String, u32>,
+        rows: Rows,
+    ) -> Result<Written> {
         let kept = TrainingRows::read(self.model_dir()).unwrap_or_else(|error| {
             warn!("The export is not checked with rows of the training: {error}");
             None
         });
         let (manifest, global_step) = (session.manifest().clone(), session.global_step());
         let state = session.freeze();
-        let golden = Golden::ask(&built, kept.as_ref(), spec.with_rows, &*self.config().executor(), &*state)?;
+        let golden = Golden::ask(built, kept.as_ref(), rows.with_rows, &*self.config().executor(), &*state)?;
         let document = Document {
             global_step,
             manifest: &manifest,
             kept: kept.as_ref(),
-            statistics: spec.statistics.clone().or_else(|| read_statistics(self.model_dir())),
-            built: &built,
-            written: &serve,
+            statistics: rows.statistics.or_else(|| read_statistics(self.model_dir())),
+            built,
+            written,
             golden: &golden,
         };
         export.write_extra(document::NAME, &document.text()?)?;
         Ok(Written { golden, state, checksums })
     }
+}
+
+/// What an export says of the rows of the training.
+struct Rows {
+    with_rows: bool,
+    statistics: Option<Json>,
 }
 
 /// Joins the graphs of all receivers.
@@ -217,10 +238,10 @@ fn serve_graph(built: &[Built]) -> Result<WrittenGraph> {
     meta_graph(&[SERVE], &signed.collect::<Vec<_>>())
 }
 
-/// Writes a graph and the values of its variables. Returns the checksums of the values.
-fn write_values(folder: &Path, graph: &WrittenGraph, session: &TrainSession) -> Result<BTreeMap<String, u32>> {
+/// Writes graphs and the values of their variables. Returns the checksums of the values.
+fn write_values(folder: &Path, graphs: &[WrittenGraph], session: &TrainSession) -> Result<BTreeMap<String, u32>> {
     let mut checksums = BTreeMap::new();
-    write(folder, std::slice::from_ref(graph), |name| {
+    write(folder, graphs, |name| {
         let value = session
             .value(name)
             .map_err(|e| e.context("in the export").help("the signatures of a model must use the same variables"))?;

@@ -9,19 +9,27 @@ use estimand_nn::column::{Columns, make_parse_example_spec};
 use estimand_tensor::{BatchSpec, DType, Dim, Error, FeatureSpec, Result};
 use indexmap::IndexMap;
 
+use crate::model_fn::Received;
 use crate::{Input, Inputs};
 
 /// The name of the input of serialized Examples, as in TensorFlow.
-const EXAMPLES: &str = "examples";
+pub(super) const EXAMPLES: &str = "examples";
+
+/// TensorFlow's name of the only input of a model whose feature has no name.
+pub(super) const ONLY_INPUT: &str = "input";
 
 /// The inputs of an exported model in its graph: tensors that a caller feeds, and the features that
 /// are made of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ServingInputReceiver {
-    /// The features that the model function gets, by name.
+    /// The features that the model function gets, by name. A model of one tensor without a name
+    /// has the feature `""`.
     pub features: IndexMap<String, Input>,
     /// The tensors that a caller feeds, by the names of the signature.
     pub receiver_tensors: IndexMap<String, Tensor>,
+    /// Tensors that a caller may feed instead, by the name of the alternative. Each alternative
+    /// has its own signatures, named `alternative:signature`.
+    pub receiver_tensors_alternatives: IndexMap<String, IndexMap<String, Tensor>>,
 }
 
 /// A function that makes the inputs of an exported model.
@@ -91,6 +99,14 @@ impl Receiver {
         Ok(Receiver::raw(data.spec()?))
     }
 
+    /// One tensor without a name, which the model function reads with `cx.feature("")` or
+    /// `cx.features().single()`. A caller feeds it as `input`.
+    ///
+    /// It is TensorFlow's `TensorServingInputReceiver`.
+    pub fn tensor(feature: FeatureSpec) -> Receiver {
+        Receiver::raw(BatchSpec::from([(String::new(), feature)]))
+    }
+
     /// Serialized `tf.Example`s with these features, as TensorFlow's
     /// `build_parsing_serving_input_receiver_fn`.
     pub fn parsing(features: BatchSpec) -> Receiver {
@@ -124,51 +140,110 @@ impl fmt::Debug for Receiver {
 }
 
 fn raw(graph: &Graph, spec: &BatchSpec) -> Result<ServingInputReceiver> {
-    let (mut features, mut receiver_tensors) = (IndexMap::new(), IndexMap::new());
+    let (features, receiver_tensors) = placeholders(graph, spec, "feature", ONLY_INPUT);
+    Ok(ServingInputReceiver::new(features, receiver_tensors))
+}
+
+/// Makes one placeholder for each entry of a spec. Returns what the model gets, and what a caller
+/// feeds. An entry without a name is fed as `unnamed`.
+pub(super) fn placeholders(
+    graph: &Graph,
+    spec: &BatchSpec,
+    what: &'static str,
+    unnamed: &str,
+) -> (IndexMap<String, Input>, IndexMap<String, Tensor>) {
+    let (mut inputs, mut fed) = (IndexMap::new(), IndexMap::new());
     for (name, spec) in spec {
+        let shown = if name.is_empty() { unnamed } else { name };
         let (tensor, input) = match spec {
             FeatureSpec::Ragged { dtype } => {
-                let padded = graph.placeholder(name, *dtype, [Dim::BATCH, Graph::ANY]);
+                let padded = graph.placeholder(shown, *dtype, [Dim::BATCH, Graph::ANY]);
                 (padded.clone(), Input::Ragged(RaggedTensor::from_dense(&padded)))
             }
             dense => {
-                let only = BatchSpec::from([(name.clone(), dense.clone())]);
-                let tensor = Inputs::new(graph, "feature", &only).dense(name);
+                let only = BatchSpec::from([(shown.to_string(), dense.clone())]);
+                let tensor = Inputs::new(graph, what, &only).dense(shown);
                 (tensor.clone(), Input::Dense(tensor))
             }
         };
-        graph.name_input(&tensor, "feature", name);
-        features.insert(name.clone(), input);
-        receiver_tensors.insert(name.clone(), tensor);
+        graph.name_input(&tensor, what, name);
+        inputs.insert(name.clone(), input);
+        fed.insert(shown.to_string(), tensor);
     }
-    Ok(ServingInputReceiver { features, receiver_tensors })
+    (inputs, fed)
 }
 
 fn parsing(graph: &Graph, spec: &BatchSpec) -> Result<ServingInputReceiver> {
+    let (features, examples) = parsed(graph, spec);
+    Ok(ServingInputReceiver::new(features, IndexMap::from([(EXAMPLES.to_string(), examples)])))
+}
+
+/// Parses Examples. Returns the features, and the tensor that a caller feeds.
+pub(super) fn parsed(graph: &Graph, spec: &BatchSpec) -> (IndexMap<String, Input>, Tensor) {
     let examples = graph.placeholder("input_example_tensor", DType::Str, [Dim::BATCH]);
     let features = examples.parse_example(spec).into_iter().map(|(name, parsed)| (name, parsed.into())).collect();
-    Ok(ServingInputReceiver { features, receiver_tensors: IndexMap::from([(EXAMPLES.to_string(), examples)]) })
+    (features, examples)
+}
+
+/// Returns an error unless a caller can feed these tensors.
+pub(super) fn check_fed<'a>(graph: &Graph, mut fed: impl Iterator<Item = (&'a String, &'a Tensor)>) -> Result<()> {
+    match fed.find(|(_, tensor)| !tensor.graph().same(graph)) {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::config(format!("receiver tensor `{name}` belongs to another graph"))
+            .help("build it in the graph that the receiver's function is given")),
+    }
+}
+
+/// Returns the input of Examples, if that is the only one: a list of strings.
+pub(super) fn only_examples(receiver_tensors: &IndexMap<String, Tensor>) -> Option<&Tensor> {
+    let (_, only) = receiver_tensors.first().filter(|_| receiver_tensors.len() == 1)?;
+    (only.dtype() == DType::Str && only.rank() == 1).then_some(only)
+}
+
+impl From<ServingInputReceiver> for Received {
+    fn from(receiver: ServingInputReceiver) -> Received {
+        Received { features: receiver.features, ..Received::default() }
+    }
 }
 
 impl ServingInputReceiver {
+    /// Features by name, and the tensors that a caller feeds, by the names of the signature.
+    pub fn new<I: Into<Input>>(
+        features: impl IntoIterator<Item = (String, I)>,
+        receiver_tensors: impl IntoIterator<Item = (String, Tensor)>,
+    ) -> ServingInputReceiver {
+        ServingInputReceiver {
+            features: features.into_iter().map(|(name, input)| (name, input.into())).collect(),
+            receiver_tensors: receiver_tensors.into_iter().collect(),
+            receiver_tensors_alternatives: IndexMap::new(),
+        }
+    }
+
+    /// Adds tensors that a caller may feed instead of the others, such as features in place of the
+    /// Examples that they are parsed from. Every output that needs no other input gets a signature
+    /// `name:signature`.
+    #[must_use]
+    pub fn alternative(
+        mut self,
+        name: impl Into<String>,
+        tensors: impl IntoIterator<Item = (String, Tensor)>,
+    ) -> ServingInputReceiver {
+        self.receiver_tensors_alternatives.insert(name.into(), tensors.into_iter().collect());
+        self
+    }
+
     /// Returns an error unless a caller can feed the inputs.
     pub(super) fn check(&self, graph: &Graph) -> Result<()> {
         graph.check()?;
         if self.receiver_tensors.is_empty() {
             return Err(Error::config("the receiver has no tensors to feed").help("add them to receiver_tensors"));
         }
-        for (name, tensor) in &self.receiver_tensors {
-            if !tensor.graph().same(graph) {
-                return Err(Error::config(format!("receiver tensor `{name}` belongs to another graph"))
-                    .help("build it in the graph that the receiver's function is given"));
+        for (name, alternative) in &self.receiver_tensors_alternatives {
+            if alternative.is_empty() {
+                return Err(Error::config(format!("the alternative `{name}` of the receiver has no tensors to feed"))
+                    .help("give it tensors, or leave it out"));
             }
         }
-        Ok(())
-    }
-
-    /// The input of Examples, if that is the only one: a list of strings.
-    pub(super) fn examples(&self) -> Option<&Tensor> {
-        let (_, only) = self.receiver_tensors.first().filter(|_| self.receiver_tensors.len() == 1)?;
-        (only.dtype() == DType::Str && only.rank() == 1).then_some(only)
+        check_fed(graph, self.receiver_tensors.iter().chain(self.receiver_tensors_alternatives.values().flatten()))
     }
 }

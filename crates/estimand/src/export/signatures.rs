@@ -3,9 +3,10 @@
 use estimand_graph::{Tensor, Value};
 use estimand_tensor::{Error, Result};
 use estimand_tf::saved_model_writer::{CLASSIFY, PREDICT, REGRESS, SignatureOf};
+use indexmap::IndexMap;
 use tracing::info;
 
-use super::receiver::{Outputs, ServingInputReceiver};
+use super::receiver::{Outputs, ServingInputReceiver, only_examples};
 use crate::{EstimatorSpec, ExportOutput, SERVING_DEFAULT};
 
 /// The name under which heads export all predictions.
@@ -19,9 +20,9 @@ pub(super) fn of(spec: &EstimatorSpec, receiver: &ServingInputReceiver, outputs:
         if outputs == Outputs::OfExamples && (is_prediction || name == SERVING_DEFAULT) {
             continue;
         }
-        match signature(name, output, receiver) {
-            Some(signature) => all.push(signature),
-            None => info!("Signature `{name}` is left out: it needs one input of serialized Examples."),
+        all.extend(fitting(name, output, &receiver.receiver_tensors));
+        for (alternative, tensors) in &receiver.receiver_tensors_alternatives {
+            all.extend(fitting(&format!("{alternative}:{name}"), output, tensors));
         }
     }
     // TensorFlow leaves an export over raw features without a default.
@@ -41,23 +42,67 @@ pub(super) fn of(spec: &EstimatorSpec, receiver: &ServingInputReceiver, outputs:
     Ok(all)
 }
 
-fn signature(name: &str, output: &ExportOutput, receiver: &ServingInputReceiver) -> Option<SignatureOf> {
-    let named = |name: &str, tensor: &Tensor| (name.to_string(), tensor.value());
-    let over_examples = |method: &str, outputs: Vec<(String, Value)>| {
-        let inputs = vec![named("inputs", receiver.examples()?)];
-        Some(SignatureOf { name: name.to_string(), method: method.to_string(), inputs, outputs })
-    };
-    match output {
-        ExportOutput::Classification { scores, classes } => {
-            let scores = scores.iter().map(|tensor| named("scores", tensor));
-            let classes = classes.iter().map(|tensor| named("classes", tensor));
-            over_examples(CLASSIFY, scores.chain(classes).collect())
-        }
-        ExportOutput::Regression { value } => over_examples(REGRESS, vec![named("outputs", value)]),
-        ExportOutput::Predict(outputs) => {
-            let inputs = receiver.receiver_tensors.iter().map(|(name, tensor)| named(name, tensor)).collect();
-            let outputs = outputs.iter().map(|(name, tensor)| named(name, tensor)).collect();
-            Some(SignatureOf { name: name.to_string(), method: PREDICT.to_string(), inputs, outputs })
+/// Returns the signature of an output, unless the inputs do not fit it.
+fn fitting(name: &str, output: &ExportOutput, receiver_tensors: &IndexMap<String, Tensor>) -> Option<SignatureOf> {
+    match output.as_signature_def(name, receiver_tensors) {
+        Ok(signature) => Some(signature),
+        Err(error) => {
+            info!("Signature `{name}` is left out: {}.", error.message());
+            None
         }
     }
+}
+
+impl ExportOutput {
+    /// Returns the signature of this output over tensors that a caller feeds.
+    ///
+    /// A classification and a regression need one input of serialized Examples; their signatures
+    /// call it `inputs`.
+    ///
+    /// ```
+    /// use estimand::ExportOutput;
+    /// use estimand::prelude::*;
+    /// use indexmap::IndexMap;
+    ///
+    /// let graph = Graph::new();
+    /// let x = graph.placeholder("x", DType::F32, [Dim::BATCH]);
+    /// let fed = IndexMap::from([("x".to_string(), x.clone())]);
+    /// let output = ExportOutput::Predict(IndexMap::from([("y".to_string(), &x * 2.0)]));
+    /// let signature = output.as_signature_def("serving_default", &fed)?;
+    /// assert_eq!(signature.method, "tensorflow/serving/predict");
+    /// assert!(ExportOutput::Regression { value: x }.as_signature_def("regression", &fed).is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn as_signature_def(
+        &self,
+        name: impl Into<String>,
+        receiver_tensors: &IndexMap<String, Tensor>,
+    ) -> Result<SignatureOf> {
+        let examples = || {
+            only_examples(receiver_tensors).map(|examples| vec![named("inputs", examples)]).ok_or_else(|| {
+                let shown: Vec<String> = receiver_tensors.iter().map(|(k, t)| format!("{k} {}", t.spec())).collect();
+                Error::config(format!("it needs one input of serialized Examples; the inputs are {}", shown.join(", ")))
+                    .help("export it with a receiver of Examples")
+            })
+        };
+        let (method, inputs, outputs) = match self {
+            ExportOutput::Classification { scores, classes } => {
+                let scores = scores.iter().map(|tensor| named("scores", tensor));
+                let classes = classes.iter().map(|tensor| named("classes", tensor));
+                (CLASSIFY, examples()?, scores.chain(classes).collect())
+            }
+            ExportOutput::Regression { value } => (REGRESS, examples()?, vec![named("outputs", value)]),
+            ExportOutput::Predict(outputs) => (PREDICT, all_named(receiver_tensors), all_named(outputs)),
+        };
+        Ok(SignatureOf { name: name.into(), method: method.to_string(), inputs, outputs, effects: Vec::new() })
+    }
+}
+
+fn named(name: &str, tensor: &Tensor) -> (String, Value) {
+    (name.to_string(), tensor.value())
+}
+
+/// The values of tensors, by their names.
+pub(super) fn all_named(tensors: &IndexMap<String, Tensor>) -> Vec<(String, Value)> {
+    tensors.iter().map(|(name, tensor)| named(name, tensor)).collect()
 }

@@ -59,7 +59,7 @@ impl OpRules for Apply {
         let rule = optimizer(writer.body(), self).rule.name();
         let variable = &writer.body().variables().spec(self.variable).name;
         Err(Error::unsupported(format!("the {rule} update of variable `{variable}` cannot be written to a GraphDef"))
-            .help("write the loss or the predictions; the trained values and slots are in the checkpoint"))
+            .help("write the loss or the predictions, or the train op that Graph::plain_train_op makes"))
     }
 
     fn has_effect(&self) -> bool {

@@ -4,11 +4,13 @@
 //! An optimizer works in two parts. `compute_gradients` (`minimize.rs`) adds the backward nodes.
 //! `apply_gradients` (`apply_gradients.rs`) clips (`clip.rs`), adds the slots, and adds one `Apply`
 //! node for each variable. If a variable has a constraint, its update ends with the constraint.
-//! `minimize` does both. `state.rs` finds the slots and the counter of updates again.
+//! `minimize` does both. `state.rs` finds the slots and the counter of updates again. `plain.rs`
+//! writes updates without `Apply`, for exports.
 
 mod apply_gradients;
 mod clip;
 mod minimize;
+mod plain;
 mod state;
 
 pub use apply_gradients::ApplyGradients;

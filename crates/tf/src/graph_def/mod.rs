@@ -83,6 +83,8 @@ pub struct Handle {
     pub dims: Dims,
     /// Whether an optimizer changes it.
     pub is_trainable: bool,
+    /// Whether it holds the sums of a metric, which no checkpoint has.
+    pub is_local: bool,
 }
 
 /// A graph to write, and what of it.
@@ -286,6 +288,7 @@ impl Spelling for Writer<'_> {
             dtype: spec.dtype,
             dims: spec.dims.clone(),
             is_trainable: spec.role == Role::Model { trainable: true },
+            is_local: spec.role == Role::Local,
         };
         self.shared.handles.insert(spec.name.clone(), handle);
         node

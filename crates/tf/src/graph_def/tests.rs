@@ -167,6 +167,10 @@ fn what_tensorflow_cannot_run_is_refused_by_name() {
     let train = Optimizer::new(Sgd::default(), 0.1).minimize(&(&w - &x).square().sum());
     let refused = graph_def(&g.body(), &[train.value()]).unwrap_err();
     assert!(refused.to_string().contains("SGD update of variable `w`"), "{refused}");
+    // The same update as plain nodes.
+    let plain = g.plain_train_op(&train).unwrap();
+    let text = written(&g, &[&plain]);
+    assert!(text.contains("= AssignVariableOp(w, "), "{text}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //! initialize, save and restore its variables, and a signature for each way to call it.
 //!
 //! [`meta_graph`] makes one graph of several, which share their variables and tables, and
-//! [`write()`] writes the folder. The same graphs and values give the same bytes.
+//! [`write()`] writes the folder. [`meta_graphs`] makes a graph for each of several purposes, such
+//! as serving and training. The same graphs and values give the same bytes.
 //!
 //! ```
 //! use estimand_graph::{Graph, Initializer};
@@ -19,6 +20,7 @@
 //!     method: saved_model_writer::PREDICT.to_string(),
 //!     inputs: vec![("x".to_string(), x.value())],
 //!     outputs: vec![("y".to_string(), y.value())],
+//!     ..SignatureOf::default()
 //! };
 //! let graphs = [SignedGraph { body: &body, signatures: vec![signature], variables: Vec::new() }];
 //! let meta_graph = saved_model_writer::meta_graph(&[SERVE], &graphs)?;
@@ -31,7 +33,9 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
+mod collections;
 mod nodes;
+mod signature;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,41 +43,35 @@ use std::path::{Path, PathBuf};
 
 use estimand_checkpoint::BundleWriter;
 use estimand_graph::{Body, Value, VarId};
-use estimand_tensor::{Array, Error, Result, TensorSpec};
-use estimand_wire::collection_def::{Any, AnyList, BytesList, Collection, CollectionDef, NodeList};
+use estimand_tensor::{Array, Error, Result};
 use estimand_wire::saved_model::{CheckpointFormatVersion, MetaInfoDef, SaverDef};
 use estimand_wire::temporary::write_whole;
-use estimand_wire::{
-    AssetFileDef, DataType, Message, MetaGraphDef, SavedModel, SignatureDef, TensorInfo, TensorShapeProto, VariableDef,
-};
+use estimand_wire::{AssetFileDef, DataType, Message, MetaGraphDef, SavedModel, TensorInfo, TensorShapeProto};
 
 use crate::graph_def::{AssetText, Handle, Names, Part, export_all};
+use collections::Collections;
 use nodes::Saver;
+pub use signature::SignatureOf;
 
 /// The tag of graphs for serving.
 pub const SERVE: &str = "serve";
+/// The tag of graphs for evaluation, and the name of their signature.
+pub const EVAL: &str = "eval";
+/// The tag of graphs for training, and the name of their signature.
+pub const TRAIN: &str = "train";
 /// The method of a signature with any inputs and outputs.
 pub const PREDICT: &str = "tensorflow/serving/predict";
 /// The method of a signature that takes Examples and returns scores of classes.
 pub const CLASSIFY: &str = "tensorflow/serving/classify";
 /// The method of a signature that takes Examples and returns one number per row.
 pub const REGRESS: &str = "tensorflow/serving/regress";
+/// The method of a signature of a graph for evaluation.
+pub const SUPERVISED_EVAL: &str = "tensorflow/supervised/eval";
+/// The method of a signature of a graph for training.
+pub const SUPERVISED_TRAINING: &str = "tensorflow/supervised/training";
 
 /// The version of TensorFlow whose ops the nodes are written for.
 const TENSORFLOW: &str = "2.15.1";
-
-/// A way to call a graph.
-#[derive(Clone, Debug)]
-pub struct SignatureOf {
-    /// The name of the signature.
-    pub name: String,
-    /// The kind of request that it answers, such as [`PREDICT`].
-    pub method: String,
-    /// The values to feed, by the names that callers use.
-    pub inputs: Vec<(String, Value)>,
-    /// The values to fetch, by the names that callers use.
-    pub outputs: Vec<(String, Value)>,
-}
 
 /// A graph and the ways to call it.
 #[derive(Clone, Debug)]
@@ -112,69 +110,66 @@ impl WrittenGraph {
     }
 }
 
+/// A graph of a SavedModel before it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Tagged<'a> {
+    /// The tags by which loaders find the graph, such as [`SERVE`].
+    pub tags: &'a [&'a str],
+    /// The graphs that it is made of. They share their variables and tables.
+    pub graphs: &'a [SignedGraph<'a>],
+    /// The op of a training step, of the first graph.
+    pub train_op: Option<Value>,
+}
+
 /// Joins graphs that share their variables and tables to one graph with the signatures of all.
 pub fn meta_graph(tags: &[&str], graphs: &[SignedGraph<'_>]) -> Result<WrittenGraph> {
-    let fetches: Vec<Vec<Value>> = graphs
-        .iter()
-        .map(|graph| graph.signatures.iter().flat_map(|s| s.inputs.iter().chain(&s.outputs)).map(|(_, v)| *v).collect())
-        .collect();
+    joined(&Tagged { tags, graphs, train_op: None }, &mut BTreeMap::new())
+}
+
+/// Makes the graphs of a SavedModel that has several. They share the files of `assets/`, and
+/// [`write()`] gives them the same variables.
+pub fn meta_graphs(all: &[Tagged<'_>]) -> Result<Vec<WrittenGraph>> {
+    let mut assets = BTreeMap::new();
+    all.iter().map(|tagged| joined(tagged, &mut assets)).collect()
+}
+
+/// Makes one graph. `assets` has the names of files that are taken.
+fn joined(tagged: &Tagged<'_>, assets: &mut BTreeMap<String, PathBuf>) -> Result<WrittenGraph> {
+    let Tagged { tags, graphs, train_op } = *tagged;
+    let mut fetches: Vec<Vec<Value>> =
+        graphs.iter().map(|graph| graph.signatures.iter().flat_map(SignatureOf::values).collect()).collect();
+    if let Some(first) = fetches.first_mut() {
+        first.extend(train_op);
+    }
     let parts: Vec<Part<'_>> = graphs
         .iter()
         .zip(&fetches)
         .map(|(graph, fetches)| Part { body: graph.body, fetches, variables: &graph.variables })
         .collect();
     let (export, names) = export_all(&parts, AssetText::Fed)?;
-    let mut signature_def = BTreeMap::new();
-    for (graph, names) in graphs.iter().zip(&names) {
-        for signature in &graph.signatures {
-            let def = signature_message(graph.body, names, signature)
-                .map_err(|e| e.context(format!("in signature `{}`", signature.name)))?;
-            if signature_def.insert(signature.name.clone(), def).is_some() {
-                return Err(Error::config(format!("two signatures are named `{}`", signature.name)));
-            }
-        }
-    }
     let mut graph_def = export.graph_def;
-    let main_op = nodes::main_op(&mut graph_def, &export.initializers)?;
+    let signature_def = signature::messages(&mut graph_def, graphs, &names)?;
     let mut variables = export.variables;
     variables.sort_by(|a, b| a.variable.cmp(&b.variable));
-    let initial = nodes::initializers(&mut graph_def, &variables)?;
-    let saver = Saver::add(&mut graph_def, &variables, &initial)?;
+    let variables = nodes::initializers(&mut graph_def, variables)?;
+    let local = variables.iter().filter(|(handle, _)| handle.is_local).map(|(_, initial)| &initial.assign);
+    let main_op = nodes::main_op(&mut graph_def, export.initializers.iter().chain(local));
+    let saver = Saver::add(&mut graph_def, &variables)?;
 
-    let mut collections = BTreeMap::new();
-    let mut list = |name: &str, kind: Collection| {
-        collections.insert(name.to_string(), CollectionDef { kind: Some(kind) });
-    };
-    let encoded = |keep: fn(&Handle) -> bool| {
-        let kept = variables.iter().zip(&initial).filter(|(handle, _)| keep(handle));
-        Collection::BytesList(BytesList {
-            value: kept.map(|(handle, own)| own.message(handle).encode_to_vec()).collect(),
-        })
-    };
-    if !variables.is_empty() {
-        list("variables", encoded(|_| true));
-        list("trainable_variables", encoded(|handle| handle.is_trainable));
-    }
-    list("saved_model_main_op", Collection::NodeList(NodeList { value: vec![main_op] }));
-    if !export.initializers.is_empty() {
-        list("table_initializer", Collection::NodeList(NodeList { value: export.initializers.clone() }));
-    }
-    let mut assets: BTreeMap<String, PathBuf> = BTreeMap::new();
     let mut files = Vec::new();
     for asset in &export.assets {
-        let filename = asset_name(&mut assets, &asset.path)?;
+        let filename = asset_name(assets, &asset.path)?;
         let tensor_info = TensorInfo::dense(&asset.tensor, DataType::String, TensorShapeProto::of([0; 0]));
-        files.push(AssetFileDef { tensor_info: Some(tensor_info), filename });
+        files.push((AssetFileDef { tensor_info: Some(tensor_info), filename }, asset.path.clone()));
     }
-    if !files.is_empty() {
-        let tensors = export.assets.iter().map(|asset| asset.tensor.clone()).collect();
-        list("asset_filepaths", Collection::NodeList(NodeList { value: tensors }));
-        let any = |file: &AssetFileDef| Any {
-            type_url: "type.googleapis.com/tensorflow.AssetFileDef".to_string(),
-            value: file.encode_to_vec(),
-        };
-        list("saved_model_assets", Collection::AnyList(AnyList { value: files.iter().map(any).collect() }));
-    }
+    let (files, paths): (Vec<AssetFileDef>, Vec<PathBuf>) = files.into_iter().unzip();
+    let mut collections = Collections::default();
+    collections.variables(&variables);
+    collections.nodes("saved_model_main_op", vec![main_op]);
+    let train_op = train_op.zip(names.first()).map(|(train_op, names)| names.node(train_op.node).to_string());
+    collections.nodes("saved_model_train_op", train_op.into_iter().collect());
+    collections.nodes("table_initializer", export.initializers);
+    collections.assets(&export.assets, &files);
     let meta_info_def = MetaInfoDef {
         tags: tags.iter().map(|tag| (*tag).to_string()).collect(),
         tensorflow_version: TENSORFLOW.to_string(),
@@ -184,11 +179,13 @@ pub fn meta_graph(tags: &[&str], graphs: &[SignedGraph<'_>]) -> Result<WrittenGr
         meta_info_def: Some(meta_info_def),
         graph_def: Some(graph_def),
         saver_def: Some(saver.message()),
-        collection_def: collections,
+        collection_def: collections.into_inner(),
         signature_def,
         ..MetaGraphDef::default()
     };
-    Ok(WrittenGraph { message, variables, assets, names })
+    let saved = variables.into_iter().map(|(handle, _)| handle).filter(|handle| !handle.is_local).collect();
+    let assets = files.into_iter().map(|file| file.filename).zip(paths).collect();
+    Ok(WrittenGraph { message, variables: saved, assets, names })
 }
 
 /// Writes a SavedModel to a folder that does not exist yet. `value` returns the value of a
@@ -197,28 +194,29 @@ pub fn write(folder: &Path, graphs: &[WrittenGraph], mut value: impl FnMut(&str)
     let made = |path: &Path| fs::create_dir_all(path).map_err(|e| Error::io(path, "make", &e));
     let (variables, assets) = (folder.join("variables"), folder.join("assets"));
     made(&variables)?;
-    let mut specs: BTreeMap<&str, &Handle> = BTreeMap::new();
+    let mut specs: BTreeMap<&str, Vec<&Handle>> = BTreeMap::new();
     for handle in graphs.iter().flat_map(|graph| &graph.variables) {
-        specs.insert(&handle.variable, handle);
+        specs.entry(&handle.variable).or_default().push(handle);
     }
     if !specs.is_empty() {
         let mut bundle = BundleWriter::create(variables.join("variables"))?;
-        for (name, handle) in specs {
+        for (name, handles) in specs {
             let array = value(name)?;
-            if array.dtype() != handle.dtype || array.dims() != &handle.dims[..] {
+            let fits = |handle: &&Handle| array.dtype() == handle.dtype && array.dims() == &handle.dims[..];
+            if let Some(other) = handles.into_iter().find(|handle| !fits(handle)) {
+                let (dtype, dims) = (array.dtype(), array.dims());
                 return Err(Error::shape(format!(
-                    "variable `{name}` is {}{:?}; the graph has {}{:?}",
-                    array.dtype(),
-                    array.dims(),
-                    handle.dtype,
-                    &handle.dims[..]
+                    "variable `{name}` is {dtype}{dims:?}; the graph has {}{:?}",
+                    other.dtype,
+                    &other.dims[..]
                 )));
             }
             bundle.add(name, &array)?;
         }
         bundle.finish()?;
     }
-    for (name, path) in graphs.iter().flat_map(|graph| &graph.assets) {
+    let all_assets: BTreeMap<&String, &PathBuf> = graphs.iter().flat_map(|graph| &graph.assets).collect();
+    for (name, path) in all_assets {
         made(&assets)?;
         let to = assets.join(name);
         fs::copy(path, &to).map_err(|e| Error::io(path, "copy", &e))?;
@@ -234,29 +232,6 @@ pub fn write(folder: &Path, graphs: &[WrittenGraph], mut value: impl FnMut(&str)
             .help("put large constants into variables, and vocabularies into files"));
     }
     write_whole(&path, &bytes)
-}
-
-fn signature_message(body: &Body, names: &Names, signature: &SignatureOf) -> Result<SignatureDef> {
-    let infos = |values: &[(String, Value)]| {
-        let info = |(name, value): &(String, Value)| (name.clone(), info(body.spec(*value), &names.tensor(*value)));
-        values.iter().map(info).collect()
-    };
-    if signature.outputs.is_empty() {
-        return Err(Error::config("the signature has no outputs").help("give it at least one tensor to fetch"));
-    }
-    Ok(SignatureDef {
-        inputs: infos(&signature.inputs),
-        outputs: infos(&signature.outputs),
-        method_name: signature.method.clone(),
-        ..SignatureDef::default()
-    })
-}
-
-/// A tensor of a signature. Sizes that are not known are -1.
-fn info(spec: &TensorSpec, name: &str) -> TensorInfo {
-    let name = if name.contains(':') { name.to_string() } else { format!("{name}:0") };
-    let sizes = spec.shape.dims().iter().map(|dim| dim.known().map_or(-1, |n| n as i64));
-    TensorInfo::dense(name, DataType::from(spec.dtype), TensorShapeProto::of(sizes))
 }
 
 /// Chooses the name of a file in `assets/`: that of the file, with a number if another file has it.
@@ -286,20 +261,6 @@ impl Saver {
             sharded: false,
             keep_checkpoint_every_n_hours: 10_000.0,
             version: CheckpointFormatVersion::V2.into(),
-        }
-    }
-}
-
-impl nodes::Initial {
-    fn message(&self, handle: &Handle) -> VariableDef {
-        VariableDef {
-            variable_name: format!("{}:0", handle.node),
-            initializer_name: self.assign.clone(),
-            snapshot_name: format!("{}:0", self.read),
-            is_resource: true,
-            initial_value_name: format!("{}:0", self.value),
-            trainable: handle.is_trainable,
-            ..VariableDef::default()
         }
     }
 }

@@ -43,12 +43,21 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Adds the node that fills all tables when the model is loaded.
-pub(super) fn main_op(graph: &mut GraphDef, initializers: &[String]) -> Result<String> {
+/// Adds the node that runs when the model is loaded: it fills all tables and sets all local
+/// variables to zero.
+pub(super) fn main_op<'a>(graph: &mut GraphDef, initializers: impl Iterator<Item = &'a String>) -> String {
     let mut nodes = Nodes::of(graph);
     let node = nodes.start("init_all_tables", "NoOp");
-    let node = initializers.iter().fold(node, |node, name| node.input(format!("^{name}")));
-    Ok(nodes.add(node))
+    let node = initializers.fold(node, |node, name| node.input(format!("^{name}")));
+    nodes.add(node)
+}
+
+/// Adds a node with the value of a tensor, which runs an op too.
+pub(super) fn after(graph: &mut GraphDef, tensor: &str, op: &str, dtype: DType) -> String {
+    let mut nodes = Nodes::of(graph);
+    let owner = tensor.split(':').next().unwrap_or(tensor);
+    let node = nodes.start(&format!("{owner}/after_update"), "Identity").input(tensor).input(format!("^{op}"));
+    nodes.add(typed(node, "T", dtype))
 }
 
 /// The nodes of a variable's initial value.
@@ -59,10 +68,11 @@ pub(super) struct Initial {
 }
 
 /// Adds the initial value of each variable. It is zero: whoever loads the model restores them.
-pub(super) fn initializers(graph: &mut GraphDef, variables: &[Handle]) -> Result<Vec<Initial>> {
+pub(super) fn initializers(graph: &mut GraphDef, variables: Vec<Handle>) -> Result<Vec<(Handle, Initial)>> {
     let mut nodes = Nodes::of(graph);
     let mut all = Vec::new();
-    for Handle { node: handle, dtype, dims, .. } in variables {
+    for variable in variables {
+        let Handle { node: handle, dtype, dims, .. } = &variable;
         let zero = Array::zeros(*dtype, &[0_usize; 0][..])?;
         let node = nodes.start(&format!("{handle}/Initializer/value"), "Const");
         let zero = nodes.add(constant(node, &zero));
@@ -75,7 +85,7 @@ pub(super) fn initializers(graph: &mut GraphDef, variables: &[Handle]) -> Result
         let assign = nodes.add(typed(node, "dtype", *dtype));
         let node = nodes.start(&format!("{handle}/Read/ReadVariableOp"), "ReadVariableOp").input(handle);
         let read = nodes.add(typed(node, "dtype", *dtype));
-        all.push(Initial { value, assign, read });
+        all.push((variable, Initial { value, assign, read }));
     }
     Ok(all)
 }
@@ -89,7 +99,9 @@ pub(super) struct Saver {
 
 impl Saver {
     /// Adds the nodes. A model without variables has them too, because TensorFlow asks for them.
-    pub(super) fn add(graph: &mut GraphDef, variables: &[Handle], initial: &[Initial]) -> Result<Saver> {
+    pub(super) fn add(graph: &mut GraphDef, all: &[(Handle, Initial)]) -> Result<Saver> {
+        let (variables, initial): (Vec<&Handle>, Vec<&Initial>) =
+            all.iter().filter(|(handle, _)| !handle.is_local).map(|(handle, initial)| (handle, initial)).unzip();
         let mut nodes = Nodes::of(graph);
         let prefix = nodes.strings("save/filename/input", &[], &["model"])?;
         let node = nodes.start("save/filename", "PlaceholderWithDefault").input(prefix);
