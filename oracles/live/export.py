@@ -260,6 +260,10 @@ def check_case(program, folder, case, path, rows, serialized):
         shown = subprocess.run(command, capture_output=True, text=True)
         if "signature_def['serving_default']" not in shown.stdout:
             complaints.append(f"{case}: {kind}: saved_model_cli shows {shown.stdout[-300:]} {shown.stderr[-300:]}")
+        # It ends with the ops of each graph, a set in no order.
+        signatures = shown.stdout.split("The MetaGraph with tag set")[0].rstrip()
+        if signatures != pathlib.Path(export).parent.with_suffix(".txt").read_text().rstrip():
+            complaints.append(f"{case}: {kind}: saved_model_cli shows other signatures than inspect: {signatures[:300]}")
     if case == "lstm":
         complaints += check_sequences(exports["both"], rows, predictions)
     return complaints, n_calls, kept_default

@@ -231,6 +231,13 @@ fn a_failed_export_leaves_nothing() -> Result<()> {
     });
     let scores = scores.model_dir(folder.path().join("scores")).build()?;
     fails(&scores, spec(Receiver::like(&data)?), "no output of the model fits the inputs");
+    // A file where the folder should be.
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = model.export_saved_model(&file, Receiver::like(&data)?).unwrap_err().to_string();
+    assert!(error.contains("file"), "{error}");
+    let own = spec(Receiver::like(&data)?).asset_extra("estimand.json", "Cargo.toml");
+    fails(&model, own, "would replace a file of the export");
     let export = model.export_saved_model(&base, spec(Receiver::like(&data)?).asset_extra("a/b", "Cargo.toml"))?;
     assert!(export.join("assets.extra/a/b").is_file());
     assert_eq!(names(&base).len(), 1);

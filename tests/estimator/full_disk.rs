@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use estimand::export::ExportSpec;
 use estimand::hook::{Hook, HookContext};
 use estimand::prelude::*;
 
@@ -147,4 +148,31 @@ fn the_last_save_of_a_training_is_waited_for() {
     let (step, message) = on_full_disk(folder.path(), 20);
     assert_eq!(step, 20);
     check_folder_and_message(&folder, &message);
+}
+
+/// What the child process of the next test runs: an export that does not fit on the disk.
+#[test]
+#[ignore = "other tests start it as a process"]
+fn exporting_child() -> Result<()> {
+    let folder = std::path::PathBuf::from(std::env::var_os(FOLDER).expect("the folder of the model"));
+    let ids = categorical_column_with_hash_bucket("id", 5_000);
+    let model = DnnRegressor::new([4], columns![embedding_column(ids, 64)]).model_dir(folder.join("model")).build()?;
+    let rows = [("id", Array::from_strings([2], ["a", "b"])?), ("y", Array::from([1f32, 2.0]))];
+    model.train(TrainSpec::new(Dataset::from_arrays(rows).label("y").batch(2)).max_steps(1))?;
+    fill_disk();
+    let export = model.export_saved_model(folder.join("exports"), ExportSpec::default());
+    println!("ended at 1: {}", export.map_or_else(|error| error.to_string(), |path| path.display().to_string()));
+    Ok(())
+}
+
+/// An export on a full disk names the file, and leaves nothing.
+#[test]
+fn an_export_that_does_not_fit_leaves_nothing() {
+    let folder = Folder::new();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "full_disk::exporting_child", "--ignored", "--test-threads=1", "--nocapture"]);
+    let output = command.env(FOLDER, folder.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("variables.data-00000-of-00001"), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_dir(folder.path().join("exports")).unwrap().count(), 0);
 }

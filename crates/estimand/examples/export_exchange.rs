@@ -4,10 +4,11 @@
 //! and Examples to `FOLDER/both` and with Examples only to `FOLDER/parsing`, and writes its own
 //! predictions of the rows to `FOLDER/predictions.tfrecord`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use estimand::export::{ExportSpec, Receiver};
 use estimand::head::MultiHead;
+use estimand::inspect;
 use estimand::nn::column::{shared_embeddings, weighted_categorical_column};
 use estimand::prelude::*;
 use estimand::premade::DnnEstimator;
@@ -149,10 +150,16 @@ fn main() -> Result<()> {
         false => Receiver::like(&features)?.and_examples(columns.clone())?,
     };
     let both = ExportSpec::new(receiver).asset_extra("notes/rows.tfrecord", file);
-    println!("both = {}", model.export_saved_model(folder.join("both"), both)?.display());
+    let show = |kind: &str, export: PathBuf| {
+        let (path, text) = (folder.join(kind).with_extension("txt"), inspect::saved_model(&export)?.to_string());
+        std::fs::write(&path, text).map_err(|e| Error::io(&path, "write", &e))?;
+        println!("{kind} = {}", export.display());
+        Ok::<_, Error>(())
+    };
+    show("both", model.export_saved_model(folder.join("both"), both)?)?;
     if !columns.is_empty() {
         let parsing = Receiver::columns(columns)?;
-        println!("parsing = {}", model.export_saved_model(folder.join("parsing"), parsing)?.display());
+        show("parsing", model.export_saved_model(folder.join("parsing"), parsing)?)?;
     }
     Ok(())
 }
