@@ -65,7 +65,7 @@ fn a_recurrence_over_ragged_sequences() -> Result<()> {
     let mut longer = steps;
     longer[2] = 5.0;
     let error = ask(longer).unwrap_err().to_string();
-    assert!(error.contains("the lengths of sequences differ: they are 2 and 3 in row 0"), "{error}");
+    assert!(error.contains("the lengths of sequences differ: they are 3 and 2 in row 0"), "{error}");
     Ok(())
 }
 

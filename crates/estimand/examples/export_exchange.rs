@@ -2,7 +2,7 @@
 //!
 //! `CASE ROWS.tfrecord FOLDER` trains a model for a few steps, exports it twice, with raw features
 //! and Examples to `FOLDER/both` and with Examples only to `FOLDER/parsing`, and writes its own
-//! predictions of the rows to `FOLDER/predictions.tfrecord`.
+//! predictions of the rows to `FOLDER/predictions.tfrecord`. Our own reader must give them too.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,12 @@ use estimand::inspect;
 use estimand::nn::column::{shared_embeddings, weighted_categorical_column};
 use estimand::prelude::*;
 use estimand::premade::DnnEstimator;
-use estimand::tensor::BatchSpec;
+use estimand::tensor::{BatchSpec, Feature};
 
 #[path = "export_cases/own.rs"]
 mod own;
+#[path = "export_cases/read_back.rs"]
+mod read_back;
 
 const JOBS: [&str; 5] = ["nurse", "cook", "clerk", "pilot", "K\u{f6}nig"];
 const TAGS: [&str; 4] = ["a", "b", "c", "d"];
@@ -142,7 +144,8 @@ fn main() -> Result<()> {
     let labelled = labels.iter().fold(rows, |rows, label| rows.label(label));
     model.train(TrainSpec::new(labelled.repeat_forever().batch(64)).max_steps(30))?;
     // One batch: a sequence is padded to the longest of its batch, and some models see the padding.
-    model.predict(features.batch(10_000)).dataset()?.write_tfrecord(folder.join("predictions.tfrecord"))?;
+    let predictions = model.predict(features.batch(10_000)).dataset()?;
+    predictions.write_tfrecord(folder.join("predictions.tfrecord"))?;
     // Models without a head have no signatures over Examples beside their predictions.
     let has_head = !matches!(&**case, "custom" | "layers");
     let receiver = match columns.is_empty() || !has_head {
@@ -158,8 +161,11 @@ fn main() -> Result<()> {
     };
     show("both", model.export_saved_model(folder.join("both"), both)?)?;
     if !columns.is_empty() {
-        let parsing = Receiver::columns(columns)?;
-        show("parsing", model.export_saved_model(folder.join("parsing"), parsing)?)?;
+        let parsing = model.export_saved_model(folder.join("parsing"), Receiver::columns(columns)?)?;
+        show("parsing", parsing.clone())?;
+        let whole = |data: &Dataset| data.batch(10_000).iter().next().unwrap_or_else(|| Err(Error::data("no rows")));
+        let Feature::Dense(jobs) = whole(&features)?.feature("job")?.clone() else { return Ok(()) };
+        read_back::check(&parsing, file, &whole(&predictions)?, &jobs)?;
     }
     Ok(())
 }

@@ -210,3 +210,35 @@ fn changed_loops_are_refused() -> Result<()> {
     assert!(text.contains("StatelessWhile"), "{text}");
     Ok(())
 }
+
+/// Damaged graphs with a loop give an error or another graph, and never a panic.
+#[test]
+fn damaged_loops() -> Result<()> {
+    let net = net(Cell::Gru { reset_after: true }, CellFunction::Tanh, true, true);
+    let (written, outputs) = net.written()?;
+    let mut seed = 7_usize;
+    let mut random = |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % n
+    };
+    let mut n_refused = 0;
+    for _ in 0..500 {
+        let mut damaged = written.clone();
+        let (i, other) = (random(damaged.node.len()), damaged.node[random(damaged.node.len())].clone());
+        match random(4) {
+            0 => damaged.node[i].op = other.op,
+            1 => drop(damaged.node[i].attr.pop_last()),
+            2 => drop(damaged.node[i].input.pop()),
+            _ => {
+                let n = damaged.node[i].input.len();
+                let input = format!("{}:{}", other.name, random(3));
+                if n > 0 {
+                    damaged.node[i].input[random(n)] = input;
+                }
+            }
+        }
+        n_refused += usize::from(net.read(&damaged, &outputs).is_err());
+    }
+    assert!(n_refused > 100, "only {n_refused} of 500 damaged graphs were refused");
+    Ok(())
+}
