@@ -7,7 +7,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use estimand::export::{ExportAllSpec, Receiver, SupervisedReceiver};
+use estimand::Input;
+use estimand::export::{ExportAllSpec, Receiver, ServingInputReceiver, SupervisedReceiver};
 use estimand::graph::Clip;
 use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead};
 use estimand::nn::column::{make_parse_example_spec, weighted_categorical_column};
@@ -138,7 +139,7 @@ fn model(case: &str, folder: &Path) -> Result<(Estimator, Columns, Vec<&'static 
     let both = || [&wide.clone()[..], &deep.clone()[..]].concat().into();
     Ok(match case {
         "baseline" => built!(BaselineClassifier::new().n_classes(3), Columns::default(), ["class"]),
-        "linear" => built!(LinearClassifier::new(wide.clone()), wide, ["binary"]),
+        "linear" | "analysis" => built!(LinearClassifier::new(wide.clone()), wide, ["binary"]),
         "linear_classes" => built!(LinearClassifier::new(wide.clone()).n_classes(3), wide, ["class"]),
         "linear_regressor" => built!(LinearRegressor::new(wide.clone()), wide, ["target"]),
         "dnn" => built!(DnnClassifier::new([8, 4], deep.clone()), deep, ["binary"]),
@@ -174,6 +175,21 @@ fn model(case: &str, folder: &Path) -> Result<(Estimator, Columns, Vec<&'static 
     })
 }
 
+/// Examples, or in their place the numbers that are parsed from them.
+fn parsed_or_raw(features: BatchSpec) -> Receiver {
+    Receiver::of(move |graph| {
+        let examples = graph.placeholder("examples", DType::Str, [Dim::BATCH]);
+        let parsed: Vec<(String, Input)> =
+            examples.parse_example(&features).into_iter().map(|(name, parsed)| (name, parsed.into())).collect();
+        let vec = parsed.iter().find_map(|(name, input)| match input {
+            Input::Dense(tensor) if name == "vec" => Some((name.clone(), tensor.clone())),
+            _ => None,
+        });
+        let receiver = ServingInputReceiver::new(parsed, [("examples".to_string(), examples)]);
+        Ok(receiver.alternative("raw", vec))
+    })
+}
+
 /// The metrics as lines of a name, a tab, and numbers.
 fn shown(metrics: &estimand::Metrics) -> Result<String> {
     let mut text = String::new();
@@ -204,10 +220,10 @@ fn main() -> Result<()> {
     features
         .extend(spec(&[("class", FeatureSpec::dense(DType::I64, [])), ("job", FeatureSpec::dense(DType::Str, []))]));
     features.retain(|name, _| !label_spec.contains_key(name));
-    let modes = ExportAllSpec::new()
-        .train(SupervisedReceiver::parsing(features.clone(), label_spec.clone()))
-        .eval(SupervisedReceiver::parsing(features.clone(), label_spec))
-        .predict(Receiver::parsing(features));
+    let supervised = SupervisedReceiver::parsing(features.clone(), label_spec);
+    let eval = if case == "analysis" { supervised.clone().for_model_analysis()? } else { supervised.clone() };
+    let predict = if case == "metrics" { parsed_or_raw(features) } else { Receiver::parsing(features) };
+    let modes = ExportAllSpec::new().train(supervised).eval(eval).predict(predict);
     println!("{}", model.experimental_export_all_saved_models(folder.join("export"), modes)?.display());
 
     let text = shown(&model.evaluate(&data)?)?;
