@@ -24,16 +24,17 @@ BATCH, STEPS_BEFORE, STEPS = 100, 5, 10
 OPTIMIZERS = ["SGD", "momentum", "nesterov", "Adagrad", "Adam", "amsgrad", "weight_decay", "lazy", "Ftrl", "regularized", "scheduled", "RMSProp",
               "centered", "rmsprop_v1", "Adadelta", "Adamax", "Nadam"]
 CASES = ["baseline", "linear", "linear_classes", "linear_regressor", "dnn", "dnn_classes", "dnn_batch_norm", "combined", "weighted", "terms",
-         "multi_label", "poisson", "logistic", "heads", "metrics", "analysis"] + ["optimizer_" + name for name in OPTIMIZERS]
+         "multi_label", "poisson", "logistic", "heads", "sequential", "metrics", "analysis"] + ["optimizer_" + name for name in OPTIMIZERS]
 # The fields of TensorFlow's own exports: the collections that loaders look for, and the method of the signature.
 METHODS = {"train": "tensorflow/supervised/training", "eval": "tensorflow/supervised/eval"}
 
 
 def examples(folder):
-    """Rows as those of export.py, with labels that are terms."""
+    """Rows as those of export.py, with labels that are terms, and sequences of three steps."""
     dice, rng = random.Random(SEED), np.random.default_rng(SEED)
     rows = [row(dice, rng) for _ in range(N_ROWS)]
-    rows = [{**row, "term": [b"high" if row["binary"] == [1] else b"low"]} for row in rows]
+    more = lambda row: {"term": [b"high" if row["binary"] == [1] else b"low"], "mask": dice.choices([0, 1], k=3), "steps": [float(v) for v in rng.normal(size=3)]}
+    rows = [{**row, **more(row)} for row in rows]
     serialized = [tf.train.Example(features=tf.train.Features(feature={k: feature(v) for k, v in row.items()})).SerializeToString()
                   for row in rows]
     path = folder / "rows.tfrecord"

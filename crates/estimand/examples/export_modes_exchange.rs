@@ -10,7 +10,7 @@ use std::path::Path;
 use estimand::Input;
 use estimand::export::{ExportAllSpec, Receiver, ServingInputReceiver, SupervisedReceiver};
 use estimand::graph::Clip;
-use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead};
+use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead, SequentialHeadWrapper};
 use estimand::nn::column::{make_parse_example_spec, weighted_categorical_column};
 use estimand::nn::metric::ALL_METRICS;
 use estimand::prelude::*;
@@ -42,6 +42,8 @@ fn rows(path: &str) -> Dataset {
         ("class", FeatureSpec::dense(DType::I64, [])),
         ("target", FeatureSpec::dense(DType::F32, [])),
         ("term", FeatureSpec::dense(DType::Str, [])),
+        ("mask", FeatureSpec::dense(DType::I64, [3])),
+        ("steps", FeatureSpec::dense(DType::F32, [3])),
     ]);
     Dataset::from_tfrecord(path, features)
 }
@@ -101,6 +103,13 @@ fn all_metrics(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     }
     let adam = Optimizer::new(Adam::default(), Schedule::from(0.05).warm_up(4)).clip(Clip::GlobalNorm(0.1));
     Ok(all.loss(&loss).optimizer(adam))
+}
+
+/// A model of sequences of three steps, some of which do not exist.
+fn sequential(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let logits = Dense::new(1).apply(&cx.feature("vec").expand_dims(-1));
+    let head = SequentialHeadWrapper::new(RegressionHead::new()).sequence_length_mask("mask");
+    head.spec(cx, &logits, Optimizer::new(Adam::default(), 0.1))
 }
 
 fn optimizer(name: &str) -> Result<Optimizer> {
@@ -170,6 +179,7 @@ fn model(case: &str, folder: &Path) -> Result<(Estimator, Columns, Vec<&'static 
                 .head(RegressionHead::new().name("target"));
             built!(DnnEstimator::new(heads, [8], deep.clone()), deep, ["binary", "class", "target"])
         }
+        "sequential" => built!(Estimator::new(sequential), columns![numeric_column("vec").shape([3])], ["steps"]),
         "metrics" => built!(Estimator::new(all_metrics), columns![numeric_column("vec").shape([3])], ["class"]),
         _ => return Err(Error::config(format!("there is no case `{case}`"))),
     })
@@ -217,8 +227,11 @@ fn main() -> Result<()> {
 
     // The features of the columns, and those that only a head reads.
     let mut features = make_parse_example_spec(columns.clone())?;
-    features
-        .extend(spec(&[("class", FeatureSpec::dense(DType::I64, [])), ("job", FeatureSpec::dense(DType::Str, []))]));
+    features.extend(spec(&[
+        ("class", FeatureSpec::dense(DType::I64, [])),
+        ("job", FeatureSpec::dense(DType::Str, [])),
+        ("mask", FeatureSpec::dense(DType::I64, [3])),
+    ]));
     features.retain(|name, _| !label_spec.contains_key(name));
     let supervised = SupervisedReceiver::parsing(features.clone(), label_spec);
     let eval = if case == "analysis" { supervised.clone().for_model_analysis()? } else { supervised.clone() };
