@@ -114,8 +114,8 @@ impl SupervisedReceiver {
         Ok(self)
     }
 
-    /// Gives an evaluation over Examples the inputs that the loader of TensorFlow Model Analysis asks
-    /// for (`EvalSavedModel`): the Examples as `inputs/examples`, the number of each row as
+    /// Gives an evaluation over Examples the inputs that the loader of TensorFlow Model Analysis
+    /// asks for (`EvalSavedModel`): the Examples as `inputs/examples`, the number of each row as
     /// `input_refs`, and the parsed features and labels. Features with rows of different length are
     /// left out: the metrics of the graph see them, but the analysis cannot slice by them.
     pub fn for_model_analysis(mut self) -> Result<SupervisedReceiver> {
