@@ -24,16 +24,17 @@ BATCH, STEPS_BEFORE, STEPS = 100, 5, 10
 OPTIMIZERS = ["SGD", "momentum", "nesterov", "Adagrad", "Adam", "amsgrad", "weight_decay", "lazy", "Ftrl", "regularized", "scheduled", "RMSProp",
               "centered", "rmsprop_v1", "Adadelta", "Adamax", "Nadam"]
 CASES = ["baseline", "linear", "linear_classes", "linear_regressor", "dnn", "dnn_classes", "dnn_batch_norm", "combined", "weighted", "terms",
-         "multi_label", "poisson", "logistic", "heads", "metrics"] + ["optimizer_" + name for name in OPTIMIZERS]
+         "multi_label", "poisson", "logistic", "heads", "sequential", "metrics", "analysis"] + ["optimizer_" + name for name in OPTIMIZERS]
 # The fields of TensorFlow's own exports: the collections that loaders look for, and the method of the signature.
 METHODS = {"train": "tensorflow/supervised/training", "eval": "tensorflow/supervised/eval"}
 
 
 def examples(folder):
-    """Rows as those of export.py, with labels that are terms."""
+    """Rows as those of export.py, with labels that are terms, and sequences of three steps."""
     dice, rng = random.Random(SEED), np.random.default_rng(SEED)
     rows = [row(dice, rng) for _ in range(N_ROWS)]
-    rows = [{**row, "term": [b"high" if row["binary"] == [1] else b"low"]} for row in rows]
+    more = lambda row: {"term": [b"high" if row["binary"] == [1] else b"low"], "mask": dice.choices([0, 1], k=3), "steps": [float(v) for v in rng.normal(size=3)]}
+    rows = [{**row, **more(row)} for row in rows]
     serialized = [tf.train.Example(features=tf.train.Features(feature={k: feature(v) for k, v in row.items()})).SerializeToString()
                   for row in rows]
     path = folder / "rows.tfrecord"
@@ -53,8 +54,24 @@ def loaded(export, tag):
 def signature_of(meta, name):
     signature = meta.signature_def[name]
     assert signature.method_name == METHODS[name], signature.method_name
-    assert set(signature.inputs) == {"examples"}, set(signature.inputs)
-    return signature.inputs["examples"].name, {key: info.name for key, info in signature.outputs.items()}
+    fed = set(signature.inputs) & {"examples", "inputs/examples"}
+    assert len(fed) == 1, set(signature.inputs)
+    return signature.inputs[fed.pop()].name, {key: info.name for key, info in signature.outputs.items()}
+
+
+def check_analysis(session, meta, batch, case):
+    """The inputs that the loader of TensorFlow Model Analysis asks for: those that it feeds, and those that it reads to slice by them."""
+    signature = meta.signature_def["eval"]
+    found = session.run({key: info.name for key, info in signature.inputs.items()}, {signature.inputs["inputs/examples"].name: batch})
+    rows = [tf.train.Example.FromString(one).features.feature for one in batch]
+    complaints = []
+    if not np.array_equal(found["input_refs"], np.arange(len(batch))) or not found["tfma/version"]:
+        complaints.append(f"{case}: eval: input_refs {found['input_refs']}, version {found['tfma/version']}")
+    if found["labels"].tolist() != [row["binary"].int64_list.value[0] for row in rows]:
+        complaints.append(f"{case}: eval: labels {found['labels']}")
+    if found["features/job"].tolist() != [row["job"].bytes_list.value[0] for row in rows]:
+        complaints.append(f"{case}: eval: features/job {found['features/job']}")
+    return complaints
 
 
 def trained(export, batches, folder, moved):
@@ -130,6 +147,8 @@ def check_evaluation(export, batches, place, case):
                 complaints.append(f"{case}: eval: the last update of {name} is {updated}; the value is {values[name]}")
         if [v.name for v in variables] != [v.name for v in v1.local_variables()] or (not variables and values):
             complaints.append(f"{case}: eval: {len(variables)} metric variables, {len(v1.local_variables())} local ones")
+        if "input_refs" in meta.signature_def["eval"].inputs:
+            complaints += check_analysis(session, meta, batches[0], case)
         # Half of the batches, then the state is taken away and put back, then the other half.
         session.run(reset)
         measured(session, outputs, examples, batches[:5])
@@ -149,12 +168,30 @@ def check_evaluation(export, batches, place, case):
 
 
 def check_serving(export, batches, case):
-    """The graph for serving has the variables that the others share."""
-    signature = tf.saved_model.load(export, tags=["serve"]).signatures["serving_default"]
-    (name,) = signature.structured_input_signature[1]
-    answers = signature(**{name: tf.constant(batches[0])})
-    wrong = [key for key, value in answers.items() if value.shape[0] != BATCH]
-    return [f"{case}: serve: {wrong}"] if wrong or not answers else []
+    """The graph for serving has the variables that the others share. An alternative `raw` is fed the numbers in place of Examples."""
+    session, meta = loaded(export, "serve")
+    answers, complaints = {}, []
+    with session, session.graph.as_default():
+        for name, signature in meta.signature_def.items():
+            ((key, info),) = signature.inputs.items()
+            fed = batches[0]
+            if name.startswith("raw:"):
+                fed = np.array([tf.train.Example.FromString(one).features.feature["vec"].float_list.value for one in fed], np.float32)
+            answers[name] = session.run({key: info.name for key, info in signature.outputs.items()}, {info.name: fed})
+    for name, found in answers.items():
+        if not found or any(len(value) != BATCH for value in found.values()):
+            complaints.append(f"{case}: serve: {name} answers {found}")
+        for key, value in found.items() if ":" in name else ():
+            if not np.array_equal(value, answers[name.removeprefix("raw:")][key]):
+                complaints.append(f"{case}: serve: {name}: {key} differs")
+    if (case == "metrics") != any(":" in name for name in answers):
+        complaints.append(f"{case}: serve: the signatures are {sorted(answers)}")
+    # The other loader takes seconds. It cannot feed tensors that an op computes from another input.
+    for tag in ["train", "eval", "serve"] if not case.startswith("optimizer_") else []:
+        if (case, tag) != ("analysis", "eval"):
+            signatures = tf.saved_model.load(export, tags=[tag]).signatures
+            complaints += [] if signatures else [f"{case}: {tag}: no signatures"]
+    return complaints
 
 
 def check_case(program, folder, case, path, serialized):

@@ -268,6 +268,8 @@ fn refused_exports_name_the_reason() -> Result<()> {
     fails(&model, ExportAllSpec::new().train(nothing), &["no tensors to feed"]);
     let own = SupervisedReceiver::of(|_| Ok(SupervisedInputReceiver::default())).weights("w");
     assert!(own.unwrap_err().to_string().contains("SupervisedInputReceiver::weights"));
+    let raw = supervised()?.for_model_analysis().unwrap_err();
+    assert!(raw.to_string().contains("the receiver does not parse them"), "{raw}");
     // The label is a placeholder that no caller can feed.
     let unfed = SupervisedReceiver::of(|graph| {
         let x = graph.placeholder("x", DType::F32, [Dim::BATCH]);

@@ -7,9 +7,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use estimand::export::{ExportAllSpec, Receiver, SupervisedReceiver};
+use estimand::Input;
+use estimand::export::{ExportAllSpec, Receiver, ServingInputReceiver, SupervisedReceiver};
 use estimand::graph::Clip;
-use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead};
+use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead, SequentialHeadWrapper};
 use estimand::nn::column::{make_parse_example_spec, weighted_categorical_column};
 use estimand::nn::metric::ALL_METRICS;
 use estimand::prelude::*;
@@ -41,6 +42,8 @@ fn rows(path: &str) -> Dataset {
         ("class", FeatureSpec::dense(DType::I64, [])),
         ("target", FeatureSpec::dense(DType::F32, [])),
         ("term", FeatureSpec::dense(DType::Str, [])),
+        ("mask", FeatureSpec::dense(DType::I64, [3])),
+        ("steps", FeatureSpec::dense(DType::F32, [3])),
     ]);
     Dataset::from_tfrecord(path, features)
 }
@@ -102,6 +105,13 @@ fn all_metrics(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     Ok(all.loss(&loss).optimizer(adam))
 }
 
+/// A model of sequences of three steps, some of which do not exist.
+fn sequential(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let logits = Dense::new(1).apply(&cx.feature("vec").expand_dims(-1));
+    let head = SequentialHeadWrapper::new(RegressionHead::new()).sequence_length_mask("mask");
+    head.spec(cx, &logits, Optimizer::new(Adam::default(), 0.1))
+}
+
 fn optimizer(name: &str) -> Result<Optimizer> {
     let decayed = Schedule::Exponential { initial: 0.1, decay_steps: 3, decay_rate: 0.7, staircase: true };
     Ok(match name {
@@ -138,7 +148,7 @@ fn model(case: &str, folder: &Path) -> Result<(Estimator, Columns, Vec<&'static 
     let both = || [&wide.clone()[..], &deep.clone()[..]].concat().into();
     Ok(match case {
         "baseline" => built!(BaselineClassifier::new().n_classes(3), Columns::default(), ["class"]),
-        "linear" => built!(LinearClassifier::new(wide.clone()), wide, ["binary"]),
+        "linear" | "analysis" => built!(LinearClassifier::new(wide.clone()), wide, ["binary"]),
         "linear_classes" => built!(LinearClassifier::new(wide.clone()).n_classes(3), wide, ["class"]),
         "linear_regressor" => built!(LinearRegressor::new(wide.clone()), wide, ["target"]),
         "dnn" => built!(DnnClassifier::new([8, 4], deep.clone()), deep, ["binary"]),
@@ -169,8 +179,24 @@ fn model(case: &str, folder: &Path) -> Result<(Estimator, Columns, Vec<&'static 
                 .head(RegressionHead::new().name("target"));
             built!(DnnEstimator::new(heads, [8], deep.clone()), deep, ["binary", "class", "target"])
         }
+        "sequential" => built!(Estimator::new(sequential), columns![numeric_column("vec").shape([3])], ["steps"]),
         "metrics" => built!(Estimator::new(all_metrics), columns![numeric_column("vec").shape([3])], ["class"]),
         _ => return Err(Error::config(format!("there is no case `{case}`"))),
+    })
+}
+
+/// Examples, or in their place the numbers that are parsed from them.
+fn parsed_or_raw(features: BatchSpec) -> Receiver {
+    Receiver::of(move |graph| {
+        let examples = graph.placeholder("examples", DType::Str, [Dim::BATCH]);
+        let parsed: Vec<(String, Input)> =
+            examples.parse_example(&features).into_iter().map(|(name, parsed)| (name, parsed.into())).collect();
+        let vec = parsed.iter().find_map(|(name, input)| match input {
+            Input::Dense(tensor) if name == "vec" => Some((name.clone(), tensor.clone())),
+            _ => None,
+        });
+        let receiver = ServingInputReceiver::new(parsed, [("examples".to_string(), examples)]);
+        Ok(receiver.alternative("raw", vec))
     })
 }
 
@@ -201,13 +227,16 @@ fn main() -> Result<()> {
 
     // The features of the columns, and those that only a head reads.
     let mut features = make_parse_example_spec(columns.clone())?;
-    features
-        .extend(spec(&[("class", FeatureSpec::dense(DType::I64, [])), ("job", FeatureSpec::dense(DType::Str, []))]));
+    features.extend(spec(&[
+        ("class", FeatureSpec::dense(DType::I64, [])),
+        ("job", FeatureSpec::dense(DType::Str, [])),
+        ("mask", FeatureSpec::dense(DType::I64, [3])),
+    ]));
     features.retain(|name, _| !label_spec.contains_key(name));
-    let modes = ExportAllSpec::new()
-        .train(SupervisedReceiver::parsing(features.clone(), label_spec.clone()))
-        .eval(SupervisedReceiver::parsing(features.clone(), label_spec))
-        .predict(Receiver::parsing(features));
+    let supervised = SupervisedReceiver::parsing(features.clone(), label_spec);
+    let eval = if case == "analysis" { supervised.clone().for_model_analysis()? } else { supervised.clone() };
+    let predict = if case == "metrics" { parsed_or_raw(features) } else { Receiver::parsing(features) };
+    let modes = ExportAllSpec::new().train(supervised).eval(eval).predict(predict);
     println!("{}", model.experimental_export_all_saved_models(folder.join("export"), modes)?.display());
 
     let text = shown(&model.evaluate(&data)?)?;

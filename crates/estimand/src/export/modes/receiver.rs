@@ -6,7 +6,7 @@ use std::sync::Arc;
 use estimand_data::Dataset;
 use estimand_graph::{Graph, Tensor};
 use estimand_nn::column::{Columns, make_parse_example_spec};
-use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
+use estimand_tensor::{Array, BatchSpec, DType, Dim, Error, FeatureSpec, Result};
 use indexmap::IndexMap;
 
 use super::super::receiver::{EXAMPLES, ONLY_INPUT, check_fed, parsed, placeholders};
@@ -15,6 +15,9 @@ use crate::model_fn::Received;
 
 /// TensorFlow's name of the only label of a model whose label has no name.
 const ONLY_LABEL: &str = "label";
+
+/// The version of TensorFlow Model Analysis whose loader the inputs are made for.
+const ANALYSIS_VERSION: &str = "0.46.0";
 
 /// The inputs of an exported training or evaluation in its graph: tensors that a caller feeds, and
 /// the features, labels and weights that are made of them.
@@ -60,6 +63,13 @@ struct Specs {
     features: BatchSpec,
     labels: BatchSpec,
     weights: Option<String>,
+    is_for_analysis: bool,
+}
+
+impl Specs {
+    fn new(features: BatchSpec, labels: BatchSpec) -> Specs {
+        Specs { features, labels, weights: None, is_for_analysis: false }
+    }
 }
 
 impl SupervisedReceiver {
@@ -67,7 +77,7 @@ impl SupervisedReceiver {
     /// `build_raw_supervised_input_receiver_fn`. A feature without a name is fed as `input`, a
     /// label without a name as `label`.
     pub fn raw(features: BatchSpec, labels: BatchSpec) -> SupervisedReceiver {
-        SupervisedReceiver(Source::Raw(Specs { features, labels, weights: None }))
+        SupervisedReceiver(Source::Raw(Specs::new(features, labels)))
     }
 
     /// Features and labels like those of a dataset, one tensor each.
@@ -77,7 +87,7 @@ impl SupervisedReceiver {
 
     /// Serialized `tf.Example`s with these features and labels.
     pub fn parsing(features: BatchSpec, labels: BatchSpec) -> SupervisedReceiver {
-        SupervisedReceiver(Source::Parsing(Specs { features, labels, weights: None }))
+        SupervisedReceiver(Source::Parsing(Specs::new(features, labels)))
     }
 
     /// Serialized `tf.Example`s with the features of columns, and these labels.
@@ -99,6 +109,23 @@ impl SupervisedReceiver {
             Source::Of(_) => {
                 return Err(Error::config("the weights of a receiver of one's own function were set by name")
                     .help("return them in SupervisedInputReceiver::weights"));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Gives an evaluation over Examples the inputs that the loader of TensorFlow Model Analysis
+    /// asks for (`EvalSavedModel`): the Examples as `inputs/examples`, the number of each row as
+    /// `input_refs`, and the parsed features and labels. Features with rows of different length are
+    /// left out: the metrics of the graph see them, but the analysis cannot slice by them.
+    pub fn for_model_analysis(mut self) -> Result<SupervisedReceiver> {
+        match &mut self.0 {
+            Source::Parsing(specs) => specs.is_for_analysis = true,
+            Source::Raw(_) | Source::Of(_) => {
+                return Err(Error::config(
+                    "TensorFlow Model Analysis feeds Examples, and the receiver does not parse them",
+                )
+                .help("use SupervisedReceiver::parsing or SupervisedReceiver::columns"));
             }
         }
         Ok(self)
@@ -165,9 +192,37 @@ impl Specs {
             Input::Dense(tensor) => Some(tensor),
             Input::Ragged(_) => None,
         });
-        let receiver_tensors = IndexMap::from([(EXAMPLES.to_string(), examples)]);
+        let receiver_tensors = match self.is_for_analysis {
+            false => IndexMap::from([(EXAMPLES.to_string(), examples)]),
+            true => analysed(graph, examples, &features, &labels)?,
+        };
         Ok(SupervisedInputReceiver { features, labels, weights, receiver_tensors })
     }
+}
+
+/// The inputs of an evaluation for TensorFlow Model Analysis, by its names.
+fn analysed(
+    graph: &Graph,
+    examples: Tensor,
+    features: &IndexMap<String, Input>,
+    labels: &IndexMap<String, Input>,
+) -> Result<IndexMap<String, Tensor>> {
+    let version = graph.constant(Array::from_strings([0_usize; 0], [ANALYSIS_VERSION])?);
+    let mut fed = IndexMap::from([
+        (format!("inputs/{EXAMPLES}"), examples),
+        ("input_refs".to_string(), graph.range(Dim::BATCH, DType::I32)),
+        ("tfma/version".to_string(), version),
+    ]);
+    for (prefix, inputs) in [("features", features), ("labels", labels)] {
+        for (name, input) in inputs {
+            if let Input::Dense(tensor) = input {
+                // The only label is a tensor, not a dict of one.
+                let is_only = prefix == "labels" && inputs.len() == 1;
+                fed.insert(if is_only { prefix.to_string() } else { format!("{prefix}/{name}") }, tensor.clone());
+            }
+        }
+    }
+    Ok(fed)
 }
 
 impl fmt::Debug for SupervisedReceiver {
