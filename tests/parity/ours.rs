@@ -157,6 +157,7 @@ fn estimator() -> Vec<Text> {
         Estimator::experimental_export_all_saved_models as fn(&_, Text, _) -> _,
         Estimator::export_saved_model as fn(&_, Text, export::Receiver) -> _,
         export::BestExporter::exports_to_keep as fn(_, usize) -> _,
+        export::BestExporter::compare as fn(_, fn(&Metrics, &Metrics) -> bool) -> _,
         export::LatestExporter::exports_to_keep as fn(_, usize) -> _,
         export::Receiver::columns as fn(Columns) -> _,
         export::Receiver::like,

@@ -18,7 +18,7 @@ use estimand::prelude::*;
 
 const ROUNDS: usize = 9;
 /// Rows of 64 floats: a gigabyte.
-const TABLE: i64 = 4 << 20;
+const TABLE: usize = 4 << 20;
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);

@@ -306,6 +306,7 @@ impl RunConfig {
     /// Sets how many of the first training rows the model folder keeps, in `training_rows.json`. An
     /// export is checked with them, and carries them unless it is told not to. By default, 32, or
     /// as many as fit into a mebibyte. 0 keeps none, for data that must not be copied.
+    #[must_use]
     pub fn kept_rows(mut self, n: usize) -> RunConfig {
         self.kept_rows = n;
         self

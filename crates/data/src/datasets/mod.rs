@@ -90,7 +90,7 @@ impl Loaded {
         let description = format!("{} {}: {source}", entry.name, split.name);
         let named = folder.clone();
         let rows = LoadedRows::new(description, move || read::rows(entry, split, folder.as_ref()))
-            .from_files(move || read::paths(entry, split, named.as_ref()));
+            .read_from(move || read::paths(entry, split, named.as_ref()));
         let rows = Dataset::new(rows);
         let rows = match piece {
             Some([from, to]) => Dataset::new(RowRange { input: rows, from, to }),

@@ -30,7 +30,7 @@ impl Dataset {
             let of = |path: &PathBuf| from_bytes(&files.read(path)?).map_err(|e| e.in_file(path));
             concat(files.resolve()?.iter().map(of).collect::<Result<_>>()?)
         };
-        Dataset::new(Loaded::new(description, load).from_files(move || Ok(named.resolve()?.to_vec())))
+        Dataset::new(Loaded::new(description, load).read_from(move || Ok(named.resolve()?.to_vec())))
     }
 }
 

@@ -43,5 +43,5 @@ fn from_files<N: Into<String>, F: Into<Files>>(
         Ok(rows)
     };
     let paths = move || named.iter().map(|(_, file)| file.only()).collect();
-    Dataset::new(Loaded::new(format!("{format}: {}", places.join(", ")), load).from_files(paths))
+    Dataset::new(Loaded::new(format!("{format}: {}", places.join(", ")), load).read_from(paths))
 }

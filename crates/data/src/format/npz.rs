@@ -33,7 +33,7 @@ impl Dataset {
             }
             Ok(rows)
         };
-        Dataset::new(Loaded::new(description, load).from_files(move || Ok(vec![named.only()?])))
+        Dataset::new(Loaded::new(description, load).read_from(move || Ok(vec![named.only()?])))
     }
 }
 

@@ -32,7 +32,7 @@ impl Loaded {
     }
 
     /// The same rows, with the files that they are read from.
-    pub(crate) fn from_files(self, files: impl Fn() -> Result<Vec<PathBuf>> + Send + Sync + 'static) -> Loaded {
+    pub(crate) fn read_from(self, files: impl Fn() -> Result<Vec<PathBuf>> + Send + Sync + 'static) -> Loaded {
         Loaded { files: Box::new(files), ..self }
     }
 

@@ -57,7 +57,7 @@ impl Unpublished {
     pub(super) fn write_extra(&self, name: &str, text: &str) -> Result<()> {
         let folder = self.path.join("assets.extra");
         make_folders(&folder).map_err(|e| Error::io(&folder, "make", &e))?;
-        write_whole(&folder.join(name), text.as_bytes())
+        write_whole(folder.join(name), text.as_bytes())
     }
 
     /// Copies a file to a path below `assets.extra`.
@@ -142,7 +142,7 @@ fn remove_abandoned(base: &Path) {
             && let Some(lock) = lock(&entry.path())
         {
             if let Err(error) = fs::remove_dir_all(entry.path()) {
-                warn!("{}", Error::io(&entry.path(), "remove", &error).message());
+                warn!("{}", Error::io(entry.path(), "remove", &error).message());
             }
             drop(lock);
         }
