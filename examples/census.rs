@@ -2,8 +2,8 @@
 //!
 //! One pass over the training rows learns vocabularies, bucket boundaries and the scale of numbers,
 //! which are then fixed in the model. The model is trained, evaluated, predicts the income of some
-//! persons, and is exported for TensorFlow. The model folder stays, for TensorBoard and for a second
-//! run, which resumes from it.
+//! persons, and is exported for TensorFlow. The model folder stays, for TensorBoard and for a
+//! second run, which resumes from it.
 //!
 //! `cargo run --release --example census [-- MAX_STEPS [MODEL_FOLDER]]`
 

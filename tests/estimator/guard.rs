@@ -79,8 +79,8 @@ fn an_export_carries_what_the_model_is() -> Result<()> {
     assert_eq!((&vocabulary["n_unknown_ids"], vocabulary["id"].is_string()), (&1.into(), true));
     assert!(of("town").iter().any(|c| c["n_buckets"] == 5 && c["id"].is_string()));
 
-    // The rows of ten steps, as they were fed, and four that are made up, for named features and for
-    // Examples.
+    // The rows of ten steps, as they were fed, and four that are made up, for named features and
+    // for Examples.
     let rows: Vec<&str> = document["feeds"].as_array().unwrap().iter().map(|f| f["rows"].as_str().unwrap()).collect();
     let made = ["missing", "unknown", "largest", "smallest"];
     assert_eq!(rows[..14], [&["training"; 10][..], &made].concat());
@@ -232,7 +232,8 @@ fn child() -> Result<()> {
 }
 
 /// Whatever a server that polls can see is complete, at any moment of a kill. The next export
-/// removes what the killed one has left, but not the folder of one that is at work, nor TensorFlow's.
+/// removes what the killed one has left, but not the folder of one that is at work, nor
+/// TensorFlow's.
 #[test]
 fn a_killed_export_is_never_seen() -> Result<()> {
     let folder = Folder::new();

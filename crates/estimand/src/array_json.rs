@@ -1,4 +1,5 @@
-//! Arrays as JSON, without losing a bit: `{"dtype": "float32", "shape": [2], "values": [0.5, "NaN"]}`.
+//! Arrays as JSON, without losing a bit:
+//! `{"dtype": "float32", "shape": [2], "values": [0.5, "NaN"]}`.
 //!
 //! Numbers are shortest decimals, so people can read them. Bytes that are no UTF-8 are
 //! `{"bytes": "ff00"}`, as in the manifest.

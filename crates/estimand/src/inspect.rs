@@ -65,8 +65,8 @@ pub struct CheckpointTensor {
     pub n_bytes: u64,
 }
 
-/// Reads the index of a checkpoint, of this library or of TensorFlow. A folder stands for its newest
-/// checkpoint.
+/// Reads the index of a checkpoint, of this library or of TensorFlow. A folder stands for its
+/// newest checkpoint.
 pub fn checkpoint(path: impl AsRef<Path>) -> Result<CheckpointContents> {
     let path = path.as_ref();
     let prefix = match path.is_dir() {

@@ -86,8 +86,8 @@ pub(crate) struct KeptRows {
 }
 
 impl KeptRows {
-    /// Begins or continues to collect. `step` is the step that the training continues after; rows of
-    /// later steps come again. Rows of other features are discarded.
+    /// Begins or continues to collect. `step` is the step that the training continues after; rows
+    /// of later steps come again. Rows of other features are discarded.
     pub(crate) fn begin(folder: &Path, input: TrainingRows, step: u64, n_wanted: usize) -> KeptRows {
         let known = TrainingRows::read(folder).unwrap_or_else(|error| {
             warn!("The rows that the model folder keeps cannot be read, and are collected again: {error}");
