@@ -344,7 +344,7 @@ impl<'a> Run<'a> {
         tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
         info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());
         if let Some(kept) = &mut self.kept_rows {
-            kept.save();
+            kept.save()?;
         }
         let position = self.input.marked(&self.session.input.position);
         let (session, states, running_metrics) = (&self.session, self.hooks.states(), &self.running_metrics);

@@ -128,16 +128,13 @@ impl KeptRows {
         Ok(())
     }
 
-    /// Writes the file if it has changed. If that fails, the training goes on without it.
-    pub(crate) fn save(&mut self) {
-        if self.is_written {
-            return;
+    /// Writes the file if it has changed.
+    pub(crate) fn save(&mut self) -> Result<()> {
+        if !self.is_written {
+            checkpoint::write_text(path(&self.folder), &json::text(&self.rows)?)?;
+            self.is_written = true;
         }
-        self.is_written = true;
-        let text = json::text(&self.rows);
-        if let Err(error) = text.and_then(|text| checkpoint::write_text(path(&self.folder), &text)) {
-            warn!("The first rows of the training are not kept: {error}");
-        }
+        Ok(())
     }
 
     fn size(&self) -> usize {
@@ -195,7 +192,7 @@ mod tests {
         let mut kept = KeptRows::begin(&folder, input(), 0, 7);
         for (step, first) in [(1, 0), (2, 3)] {
             kept.add(step, &batch(first)).unwrap();
-            kept.save();
+            kept.save().unwrap();
         }
         drop(kept);
         assert_eq!(ids(&folder), [0, 1, 2, 3, 4, 5]);
@@ -203,11 +200,11 @@ mod tests {
         for (step, first) in [(2, 3), (3, 6), (4, 9)] {
             kept.add(step, &batch(first)).unwrap();
         }
-        kept.save();
+        kept.save().unwrap();
         assert_eq!(ids(&folder), [0, 1, 2, 3, 4, 5, 6]);
         let mut kept = KeptRows::begin(&folder, input(), 4, 7);
         kept.add(5, &batch(100)).unwrap();
-        kept.save();
+        kept.save().unwrap();
         assert_eq!(ids(&folder), [0, 1, 2, 3, 4, 5, 6]);
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -217,16 +214,16 @@ mod tests {
         let folder = folder("anew");
         let mut kept = KeptRows::begin(&folder, input(), 0, 2);
         kept.add(1, &batch(0)).unwrap();
-        kept.save();
+        kept.save().unwrap();
         let other = Batch::new().with_feature("word", Array::from_strings([1], ["a"]).unwrap()).unwrap();
         let mut kept = KeptRows::begin(&folder, TrainingRows::new(specs_of(&other).0, &[]), 9, 2);
         kept.add(10, &other).unwrap();
-        kept.save();
+        kept.save().unwrap();
         assert_eq!(TrainingRows::read(&folder).unwrap().unwrap().pieces, [(10, other)]);
         std::fs::write(path(&folder), "{").unwrap();
         let mut kept = KeptRows::begin(&folder, input(), 9, 2);
         kept.add(10, &batch(7)).unwrap();
-        kept.save();
+        kept.save().unwrap();
         assert_eq!(ids(&folder), [7, 8]);
         std::fs::remove_dir_all(folder).unwrap();
     }
