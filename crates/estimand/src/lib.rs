@@ -24,7 +24,6 @@
 
 mod adapt;
 mod add_metrics;
-mod array_json;
 pub mod builtin;
 mod cluster;
 pub mod console;

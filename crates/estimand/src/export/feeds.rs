@@ -3,6 +3,7 @@
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, Batch, BatchSpec, DType, Error, Feature, FeatureSpec, Ragged, Result};
+use estimand_tf::golden::Feed;
 use estimand_wire::example::encode_batch;
 
 use super::receiver::{ServingInputReceiver, only_examples};
@@ -13,15 +14,6 @@ use crate::kept_rows::TrainingRows;
 const UNKNOWN: &[u8] = b"\x00 no such term \xff";
 /// A number that is far outside of any data, and whose square still is a number.
 const EXTREME: f64 = 1e18;
-
-/// Rows in the form that the inputs of a graph take.
-#[derive(Clone, Debug)]
-pub(super) struct Feed {
-    /// What the rows are: `training`, `missing`, `unknown`, `largest` or `smallest`.
-    pub(super) rows: &'static str,
-    /// A value for each input, by its name.
-    pub(super) inputs: Vec<(String, Array)>,
-}
 
 /// Makes the feeds of a graph's inputs. Rows that its inputs cannot take are left out.
 pub(super) fn feeds(receiver: &ServingInputReceiver, kept: Option<&TrainingRows>, with_rows: bool) -> Vec<Feed> {
@@ -36,7 +28,9 @@ pub(super) fn feeds(receiver: &ServingInputReceiver, kept: Option<&TrainingRows>
     for made in [Made::Missing, Made::Unknown, Made::Largest, Made::Smallest] {
         batches.extend(made.batch(&features).ok().map(|batch| (made.name(), batch)));
     }
-    let feed = |(rows, batch): (&'static str, Batch)| Some(Feed { rows, inputs: inputs(receiver, &batch).ok()? });
+    let feed = |(rows, batch): (&'static str, Batch)| {
+        Some(Feed { rows: rows.to_string(), inputs: inputs(receiver, &batch).ok()? })
+    };
     batches.into_iter().filter_map(feed).collect()
 }
 

@@ -7,9 +7,8 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use estimand_tensor::{Error, Result, warn};
+use estimand_tf::golden::DOCUMENT;
 use estimand_wire::temporary::{make_folders, sync_folder, write_whole};
-
-use super::document;
 
 /// The names of folders that are not published begin with this.
 const TEMPORARY: &str = "temp-";
@@ -67,7 +66,7 @@ impl Unpublished {
             return Err(Error::config(format!("the extra asset {} is not a path below assets.extra", to.display()))
                 .help("give a relative path without `..`"));
         }
-        if to == Path::new(document::NAME) {
+        if to == Path::new(DOCUMENT) {
             return Err(Error::config(format!("the extra asset {} would replace a file of the export", to.display()))
                 .help("give it another name"));
         }

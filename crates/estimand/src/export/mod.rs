@@ -23,6 +23,8 @@ use estimand_data::Statistics;
 use estimand_graph::{Body, State, VarId};
 use estimand_nn::column::make_parse_example_spec;
 use estimand_tensor::{Array, Error, Mode, Result, warn};
+use estimand_tf::golden::{DOCUMENT, Golden};
+pub use estimand_tf::golden::{Verified, verify};
 use estimand_tf::saved_model_writer::{SERVE, SignatureOf, SignedGraph, WrittenGraph, meta_graph, write};
 use serde_json::Value as Json;
 use tracing::info;
@@ -34,10 +36,8 @@ use crate::model_fn::GLOBAL_STEP;
 use crate::model_folder::Which;
 use crate::session::TrainSession;
 use document::Document;
-pub use document::{Verified, verify};
 pub use exporters::{BestExporter, FinalExporter, LatestExporter};
 use folder::Unpublished;
-use guard::Golden;
 pub use modes::{ExportAllSpec, MetricOps, SupervisedInputReceiver, SupervisedOutput, SupervisedReceiver};
 pub use receiver::{Receiver, ServingInputReceiver};
 
@@ -208,7 +208,7 @@ impl Estimator {
         });
         let (manifest, global_step) = (session.manifest().clone(), session.global_step());
         let state = session.freeze();
-        let golden = Golden::ask(built, kept.as_ref(), rows.with_rows, &*self.config().executor(), &*state)?;
+        let golden = guard::ask(built, kept.as_ref(), rows.with_rows, &*self.config().executor(), &*state)?;
         let document = Document {
             global_step,
             manifest: &manifest,
@@ -218,7 +218,7 @@ impl Estimator {
             written,
             golden: &golden,
         };
-        export.write_extra(document::NAME, &document.text()?)?;
+        export.write_extra(DOCUMENT, &document.text()?)?;
         Ok(Written { golden, state, checksums })
     }
 }

@@ -9,10 +9,10 @@
 //! ```
 
 use estimand_tensor::{Batch, BatchSpec, Error, Feature, FeatureSpec, Ragged, Result};
+use estimand_tf::array_json::{array_from_json, array_to_json, dtype_from_name, dtype_name};
 use serde_json::{Map, Value as Json, json};
 
 use super::{InputFile, TrainingRows};
-use crate::array_json::{array_from_json, array_to_json, dtype_from_name, dtype_name};
 
 /// The version that is written. A newer one is refused.
 const VERSION: u64 = 1;

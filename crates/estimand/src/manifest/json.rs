@@ -17,6 +17,7 @@
 
 use estimand_graph::meaning::{Listed, Listing, Meaning};
 use estimand_tensor::{Error, Result};
+use estimand_tf::array_json::{text_from_json, text_to_json};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Entry, Manifest, VERSION};
@@ -149,28 +150,19 @@ pub(crate) fn listed_to_json(value: &Listed) -> Json {
     match value {
         Listed::Int(v) => json!({ "int": v }),
         Listed::Float(v) => json!({ "float": float_to_json(*v) }),
-        Listed::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => text.into(),
-            Err(_) => json!({ "bytes": bytes.iter().map(|b| format!("{b:02x}")).collect::<String>() }),
-        },
+        Listed::Text(bytes) => text_to_json(bytes),
     }
 }
 
 /// Parses a value of a list; `None` if it is invalid.
 pub(crate) fn listed_from_json(json: &Json) -> Option<Listed> {
-    if let Json::String(text) = json {
-        return Some(Listed::Text(text.clone().into_bytes()));
+    if let Some(text) = text_from_json(json) {
+        return Some(Listed::Text(text));
     }
     let object = json.as_object().filter(|object| object.len() == 1)?;
     match object.iter().next()? {
         (key, v) if key == "int" => v.as_i64().map(Listed::Int),
         (key, v) if key == "float" => float_from_json(v).map(Listed::Float),
-        (key, Json::String(hex)) if key == "bytes" => {
-            let digit = |b: &u8| char::from(*b).to_digit(16).map(|d| d as u8);
-            let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
-            let bytes = pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?));
-            rest.is_empty().then(|| bytes.collect::<Option<Vec<u8>>>())?.map(Listed::Text)
-        }
         _ => None,
     }
 }

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use estimand_engine::saved_variables;
 use estimand_graph::{Body, Value};
 use estimand_tensor::{Array, Error, Mode, Result};
+use estimand_tf::golden::Golden;
 use estimand_tf::saved_model_writer::{
     EVAL, SERVE, SignatureOf, SignedGraph, TRAIN, Tagged, WrittenGraph, meta_graphs,
 };
 use tracing::info;
 
 use super::folder::Unpublished;
-use super::guard::Golden;
 use super::{Built, Receiver, Rows, Written, write_values};
 use crate::manifest::{Manifest, listed};
 use crate::model_folder::Which;

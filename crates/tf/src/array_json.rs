@@ -4,11 +4,8 @@
 //! Numbers are shortest decimals, so people can read them. Bytes that are no UTF-8 are
 //! `{"bytes": "ff00"}`, as in the manifest.
 
-use estimand_graph::meaning::Listed;
 use estimand_tensor::{Array, DType, Element, Error, Result, element_count};
 use serde_json::{Map, Number, Value as Json, json};
-
-use crate::manifest::{listed_from_json, listed_to_json};
 
 /// TensorFlow's names of dtypes.
 const NAMES: [(DType, &str); 7] = [
@@ -22,18 +19,18 @@ const NAMES: [(DType, &str); 7] = [
 ];
 
 /// Returns TensorFlow's name of a dtype.
-pub(crate) fn dtype_name(dtype: DType) -> &'static str {
+pub fn dtype_name(dtype: DType) -> &'static str {
     NAMES.iter().find(|(known, _)| *known == dtype).map_or("", |(_, name)| name)
 }
 
 /// Parses TensorFlow's name of a dtype.
-pub(crate) fn dtype_from_name(name: &str) -> Result<DType> {
+pub fn dtype_from_name(name: &str) -> Result<DType> {
     let known = NAMES.iter().find(|(_, known)| *known == name);
     known.map(|(dtype, _)| *dtype).ok_or_else(|| Error::unknown("dtype", name, NAMES.map(|(_, name)| name)))
 }
 
 /// Converts an array to JSON.
-pub(crate) fn array_to_json(array: &Array) -> Result<Json> {
+pub fn array_to_json(array: &Array) -> Result<Json> {
     fn each<T: Element>(array: &Array, write: impl Fn(&T) -> Json) -> Result<Vec<Json>> {
         Ok(array.as_slice::<T>()?.iter().map(write).collect())
     }
@@ -44,13 +41,13 @@ pub(crate) fn array_to_json(array: &Array) -> Result<Json> {
         DType::I64 => each(array, |v: &i64| json!(v))?,
         DType::U8 => each(array, |v: &u8| json!(v))?,
         DType::Bool => each(array, |v: &bool| json!(v))?,
-        DType::Str => array.strings()?.map(|text| listed_to_json(&Listed::Text(text.to_vec()))).collect(),
+        DType::Str => array.strings()?.map(text_to_json).collect(),
     };
     Ok(json!({ "dtype": dtype_name(array.dtype()), "shape": array.dims(), "values": values }))
 }
 
 /// Parses an array.
-pub(crate) fn array_from_json(json: &Json) -> Result<Array> {
+pub fn array_from_json(json: &Json) -> Result<Array> {
     let damaged = |what: &str| Error::data(format!("an array in JSON cannot be read: {what}"));
     let object: &Map<String, Json> = json.as_object().ok_or_else(|| damaged("it is not an object"))?;
     let dtype = object.get("dtype").and_then(Json::as_str).ok_or_else(|| damaged("it has no `dtype`"))?;
@@ -73,15 +70,31 @@ pub(crate) fn array_from_json(json: &Json) -> Result<Array> {
         DType::U8 => each(&dims, values, |v| u8::try_from(v.as_u64()?).ok())?,
         DType::Bool => each(&dims, values, Json::as_bool)?,
         DType::Str => {
-            let text = |v: &Json| match listed_from_json(v) {
-                Some(Listed::Text(text)) => Some(text),
-                _ => None,
-            };
-            let texts: Option<Vec<Vec<u8>>> = values.iter().map(text).collect();
+            let texts: Option<Vec<Vec<u8>>> = values.iter().map(text_from_json).collect();
             texts.map(|texts| Array::from_strings(&dims, texts)).transpose()?
         }
     };
     array.ok_or_else(|| damaged(&format!("a value is no {dtype}")))
+}
+
+/// Converts bytes to JSON: text, or `{"bytes": "ff00"}` if they are no UTF-8.
+pub fn text_to_json(bytes: &[u8]) -> Json {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => json!({ "bytes": bytes.iter().map(|b| format!("{b:02x}")).collect::<String>() }),
+    }
+}
+
+/// Parses bytes; `None` if the value is neither a text nor the digits of bytes.
+pub fn text_from_json(json: &Json) -> Option<Vec<u8>> {
+    if let Json::String(text) = json {
+        return Some(text.clone().into_bytes());
+    }
+    let object = json.as_object().filter(|object| object.len() == 1)?;
+    let digit = |b: &u8| char::from(*b).to_digit(16).map(|d| d as u8);
+    let (pairs, rest) = object.get("bytes")?.as_str()?.as_bytes().as_chunks::<2>();
+    let bytes = pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?));
+    rest.is_empty().then(|| bytes.collect())?
 }
 
 /// Returns the decimal with the fewest digits that is this number, if reading it as f64 and
