@@ -23,8 +23,10 @@ v1 = tf.compat.v1
 BATCH, STEPS_BEFORE, STEPS = 100, 5, 10
 OPTIMIZERS = ["SGD", "momentum", "nesterov", "Adagrad", "Adam", "amsgrad", "weight_decay", "lazy", "Ftrl", "regularized", "scheduled", "RMSProp",
               "centered", "rmsprop_v1", "Adadelta", "Adamax", "Nadam"]
-CASES = ["baseline", "linear", "linear_classes", "linear_regressor", "dnn", "dnn_classes", "dnn_batch_norm", "combined", "weighted", "terms",
+CASES = ["baseline", "linear", "linear_classes", "linear_regressor", "dnn", "dnn_classes", "dropout", "dnn_batch_norm", "combined", "weighted", "terms",
          "multi_label", "poisson", "logistic", "heads", "sequential", "metrics", "analysis"] + ["optimizer_" + name for name in OPTIMIZERS]
+# The training draws random numbers, which are not ours.
+RANDOM = ["dropout"]
 # The fields of TensorFlow's own exports: the collections that loaders look for, and the method of the signature.
 METHODS = {"train": "tensorflow/supervised/training", "eval": "tensorflow/supervised/eval"}
 
@@ -110,8 +112,8 @@ def check_training(export, batches, place, case):
         # A variable that does not drift may still be rounded.
         allowed = 4 * max(*drifts, np.spacing(np.float32(size)))
         off = np.max(np.abs(value - expected), initial=0)
-        worst = max(worst, off / allowed)
-        if not off <= allowed:
+        worst = max(worst, off / allowed if case not in RANDOM else 0)
+        if not off <= allowed and case not in RANDOM:
             complaints.append(f"{case}: train: {name} is off by {off:.3g} of {size:.3g}; allowed {allowed:.3g}")
         n_moved += not np.array_equal(value, start.get_tensor(name))
     if n_moved < 2:
@@ -129,7 +131,7 @@ def measured(session, outputs, examples, batches):
 
 
 def check_evaluation(export, batches, place, case):
-    expected = dict(line.split("\t") for line in (place / "metrics.txt").read_text().splitlines())
+    expected = dict(line.split("\t") for line in (place / "metrics.txt").read_text("utf-8").splitlines())
     expected = {name: np.array([float(number) for number in text.split()]) for name, text in expected.items()}
     session, meta = loaded(export, "eval")
     complaints = []

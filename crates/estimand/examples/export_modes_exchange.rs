@@ -101,6 +101,8 @@ fn all_metrics(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
         };
         all = all.metric(name, found);
     }
+    // A name that no node can have.
+    let all = all.metric("größe, %", estimand::nn::metric::mean(&probabilities.sum_axes(-1), None));
     let adam = Optimizer::new(Adam::default(), Schedule::from(0.05).warm_up(4)).clip(Clip::GlobalNorm(0.1));
     Ok(all.loss(&loss).optimizer(adam))
 }
@@ -153,6 +155,7 @@ fn model(case: &str, folder: &Path) -> Result<(Estimator, Columns, Vec<&'static 
         "linear_regressor" => built!(LinearRegressor::new(wide.clone()), wide, ["target"]),
         "dnn" => built!(DnnClassifier::new([8, 4], deep.clone()), deep, ["binary"]),
         "dnn_classes" => built!(DnnClassifier::new([8, 4], deep.clone()).n_classes(3), deep, ["class"]),
+        "dropout" => built!(DnnClassifier::new([8, 4], deep.clone()).dropout(0.5), deep, ["binary"]),
         "dnn_batch_norm" => built!(DnnRegressor::new([8, 4], deep.clone()).batch_norm(true), deep, ["target"]),
         "combined" => {
             let combined = DnnLinearCombinedClassifier::new().linear_feature_columns(wide.clone());

@@ -48,7 +48,7 @@ use estimand_wire::saved_model::{CheckpointFormatVersion, MetaInfoDef, SaverDef}
 use estimand_wire::temporary::write_whole;
 use estimand_wire::{AssetFileDef, DataType, Message, MetaGraphDef, SavedModel, TensorInfo, TensorShapeProto};
 
-use crate::graph_def::{AssetText, Handle, Names, Part, export_all};
+use crate::graph_def::{Asset, AssetText, Handle, Names, Part, export_all};
 use collections::Collections;
 use nodes::Saver;
 pub use signature::SignatureOf;
@@ -156,13 +156,7 @@ fn joined(tagged: &Tagged<'_>, assets: &mut BTreeMap<String, PathBuf>) -> Result
     let main_op = nodes::main_op(&mut graph_def, export.initializers.iter().chain(local));
     let saver = Saver::add(&mut graph_def, &variables)?;
 
-    let mut files = Vec::new();
-    for asset in &export.assets {
-        let filename = asset_name(assets, &asset.path)?;
-        let tensor_info = TensorInfo::dense(&asset.tensor, DataType::String, TensorShapeProto::of([0; 0]));
-        files.push((AssetFileDef { tensor_info: Some(tensor_info), filename }, asset.path.clone()));
-    }
-    let (files, paths): (Vec<AssetFileDef>, Vec<PathBuf>) = files.into_iter().unzip();
+    let files = export.assets.iter().map(|asset| asset_file(assets, asset)).collect::<Result<Vec<_>>>()?;
     let mut collections = Collections::default();
     collections.variables(&variables);
     collections.nodes("saved_model_main_op", vec![main_op]);
@@ -184,6 +178,7 @@ fn joined(tagged: &Tagged<'_>, assets: &mut BTreeMap<String, PathBuf>) -> Result
         ..MetaGraphDef::default()
     };
     let saved = variables.into_iter().map(|(handle, _)| handle).filter(|handle| !handle.is_local).collect();
+    let paths = export.assets.into_iter().map(|asset| asset.path);
     let assets = files.into_iter().map(|file| file.filename).zip(paths).collect();
     Ok(WrittenGraph { message, variables: saved, assets, names })
 }
@@ -232,6 +227,13 @@ pub fn write(folder: &Path, graphs: &[WrittenGraph], mut value: impl FnMut(&str)
             .help("put large constants into variables, and vocabularies into files"));
     }
     write_whole(&path, &bytes)
+}
+
+/// Describes a file of `assets/`.
+fn asset_file(assets: &mut BTreeMap<String, PathBuf>, asset: &Asset) -> Result<AssetFileDef> {
+    let filename = asset_name(assets, &asset.path)?;
+    let tensor_info = TensorInfo::dense(&asset.tensor, DataType::String, TensorShapeProto::of([0; 0]));
+    Ok(AssetFileDef { tensor_info: Some(tensor_info), filename })
 }
 
 /// Chooses the name of a file in `assets/`: that of the file, with a number if another file has it.
