@@ -22,8 +22,8 @@
 //! finds the values of variables in the checkpoint.
 //!
 //! The result is a normal graph: strings, tables and sparse tensors are in the host's part, numbers
-//! in the step. Control inputs are ignored. Assertions, which they wait for, are read only where they
-//! are checks that we have written (`checks.rs`).
+//! in the step. Control inputs are ignored. Assertions, which they wait for, are read only where
+//! they are checks that we have written (`checks.rs`).
 
 mod checks;
 mod graph;
