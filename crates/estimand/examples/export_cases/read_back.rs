@@ -29,7 +29,8 @@ pub fn check(export: &Path, rows: &str, predictions: &Batch, jobs: &Array) -> Re
             let of_row = row * width..(row + 1) * width;
             for (a, b) in found[of_row.clone()].iter().zip(&expected[of_row]) {
                 n_compared += 1;
-                if !((a - b).abs() <= 1e-5 * b.abs().max(1.0)) {
+                let is_close = (a - b).abs() <= 1e-5 * b.abs().max(1.0);
+                if !is_close {
                     let job = String::from_utf8_lossy(job);
                     return Err(Error::internal(format!("read back, `{name}` of row {row} ({job}) is {a}; not {b}")));
                 }
