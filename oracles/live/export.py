@@ -280,7 +280,7 @@ def main():
         found, n, kept[case] = check_case(program, folder, case, path, rows, serialized)
         complaints += found
         n_calls += n
-    if all(case in kept for case in TOGETHER):
+    if all(kept.get(case) for case in TOGETHER):
         complaints += check_together({case: kept[case] for case in TOGETHER})
     for complaint in complaints:
         print(complaint)

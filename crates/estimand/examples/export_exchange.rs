@@ -163,8 +163,8 @@ fn main() -> Result<()> {
     if !columns.is_empty() {
         let parsing = model.export_saved_model(folder.join("parsing"), Receiver::columns(columns)?)?;
         show("parsing", parsing.clone())?;
-        let whole = |data: &Dataset| data.batch(10_000).iter().next().unwrap_or_else(|| Err(Error::data("no rows")));
-        let Feature::Dense(jobs) = whole(&features)?.feature("job")?.clone() else { return Ok(()) };
+        let whole = |data: &Dataset| data.iter().next().unwrap_or_else(|| Err(Error::data("no rows")));
+        let Feature::Dense(jobs) = whole(&features.batch(10_000))?.feature("job")?.clone() else { return Ok(()) };
         read_back::check(&parsing, file, &whole(&predictions)?, &jobs)?;
     }
     Ok(())

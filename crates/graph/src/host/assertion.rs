@@ -1,8 +1,7 @@
 //! Checks as TensorFlow writes them: an `Assert`, and an `Identity` that waits for it.
 //!
 //! The `Identity` passes the checked value on, so that whoever uses the value runs the check. The
-//! words of our check are attributes of the `Assert`, which TensorFlow ignores and our reader uses
-//! ([`Words`]).
+//! words of our check are attributes of the `Assert`, which TensorFlow ignores and our reader uses.
 
 use estimand_tensor::{Array, DType, Result};
 use estimand_wire::{DataType, NodeDef};
@@ -114,7 +113,7 @@ pub(super) fn bounds(dtype: DType, low: f64, high: f64) -> [Array; 2] {
     }
 }
 
-/// The bounds that [`bounds`] has written: the ends of an integer dtype are no bounds.
+/// The bounds that two constants of a check stand for: the ends of an integer dtype are no bounds.
 pub fn bounds_of(low: &Array, high: &Array) -> Option<(f64, f64)> {
     let number = |array: &Array| array.to_f64_vec().ok().filter(|v| v.len() == 1).map(|v| v[0]);
     let (a, b) = (number(low)?, number(high)?);

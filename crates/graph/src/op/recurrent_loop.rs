@@ -4,9 +4,8 @@
 //! The loop passes these values from step to step: the number of the step, a list of the states
 //! `h` so far, the states, and what stays the same: the sequence, the kernel, and the other inputs
 //! of the op. The functions depend on the cell, its dtype and its number of units, not on rows and
-//! steps, so that a reader can compare them with those that we would write ([`ATTRIBUTE`]). A
-//! change of the functions makes earlier exports unreadable for us: keep the form that was written
-//! before.
+//! steps, so that a reader can compare them with those that we would write ([`ATTRIBUTE`]). If the
+//! functions change, we cannot read earlier exports: keep the form that was written before.
 
 use estimand_wire::{DataType, NameAttrList, TensorShapeProto};
 
