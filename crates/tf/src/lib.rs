@@ -1,5 +1,6 @@
 //! TensorFlow's graph formats: writes our graphs as a [GraphDef](graph_def), and reads and runs
-//! [SavedModels](saved_model), [writes](saved_model_writer) them, and [checks](golden) their answers.
+//! [SavedModels](saved_model), [writes](saved_model_writer) them, and [checks](golden) their
+//! answers.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
