@@ -13,7 +13,7 @@ use estimand_graph::meaning::{ColumnValue, Meaning};
 use estimand_tensor::{Error, Result, Sha256};
 use estimand_tf::golden::{Golden, VERSION};
 use estimand_tf::saved_model_writer::WrittenGraph;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::Built;
 use crate::kept_rows::{InputFile, TrainingRows, specs_to_json};
