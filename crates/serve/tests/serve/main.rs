@@ -1,0 +1,6 @@
+//! A real server, asked through real sockets.
+
+mod client;
+mod models;
+mod rest;
+mod versions;
