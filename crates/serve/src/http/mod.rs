@@ -22,8 +22,9 @@ use tokio::sync::{mpsc, watch};
 use crate::core::Core;
 use route::ReplyBody;
 
-/// The first letters of an HTTP/2 connection; no method of HTTP/1 begins with them.
-const HTTP2: &[u8] = b"PRI";
+/// The first bytes of an HTTP/2 connection; no request of HTTP/1 begins with them. All are awaited:
+/// what follows has no time limit of its own.
+const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The wait after an error of the operating system, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The wait between two looks at a connection that has sent too little to know its protocol.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
@@ -26,8 +26,19 @@ const TRACING: [HeaderName; 3] = [
     HeaderName::from_static("tracestate"),
 ];
 
+/// The size of a request's head. The reader of connections stops only at a multiple of the limit.
+fn head_bytes(request: &Request<Incoming>) -> usize {
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    request.uri().path().len() + request.uri().query().map_or(0, str::len) + fields.sum::<usize>()
+}
+
 /// Answers a request.
 pub(super) async fn answer(core: Arc<Core>, request: Request<Incoming>, peer: SocketAddr) -> Response<ReplyBody> {
+    let limit = core.settings.max_head_bytes;
+    if head_bytes(&request) > limit {
+        let reply = Reply::failure_with(431, &format!("the head of the request has more than {limit} bytes"));
+        return response(&core, reply, &HeaderMap::new(), false);
+    }
     if grpc::is_grpc(request.headers()) {
         return grpc::answer(core, request).await.map(Either::Right);
     }
@@ -136,23 +147,4 @@ fn response(core: &Core, reply: Reply, asked: &HeaderMap, is_head: bool) -> Resp
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("Content-Type"));
     }
     response
-}
-
-/// A time limit that a client of gRPC sends, such as `250m`.
-pub(crate) fn grpc_timeout(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get("grpc-timeout")?.to_str().ok()?;
-    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if digits.len() > 8 {
-        return None;
-    }
-    let n: u64 = digits.parse().ok()?;
-    Some(match unit {
-        "H" => Duration::from_secs(n * 3_600),
-        "M" => Duration::from_secs(n * 60),
-        "S" => Duration::from_secs(n),
-        "m" => Duration::from_millis(n),
-        "u" => Duration::from_micros(n),
-        "n" => Duration::from_nanos(n),
-        _ => return None,
-    })
 }
