@@ -21,11 +21,17 @@ mod grpc;
 mod http;
 mod infer;
 mod json;
+mod kserve;
 mod metrics;
 mod model;
 mod rest;
 mod server;
 mod status;
+
+/// The programs of the book's chapter.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/serve.md")]
+mod chapter {}
 
 pub use batch::BatchingParameters;
 pub use model::{ModelConfig, State, VersionPolicy, VersionStatus};

@@ -14,7 +14,7 @@ use super::body;
 use crate::core::Core;
 use crate::infer::Deadline;
 use crate::rest::{self, Reply};
-use crate::{grpc, metrics};
+use crate::{grpc, kserve, metrics};
 
 /// The body of a response: bytes, or a stream of gRPC messages.
 pub(super) type ReplyBody = Either<Full<Bytes>, tonic::body::Body>;
@@ -45,7 +45,7 @@ pub(super) async fn answer(core: Arc<Core>, request: Request<Incoming>, peer: So
     let start = Instant::now();
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
-    let reply = plain(&core, &parts.method, path, parts.uri.query(), &parts.headers, body).await;
+    let reply = plain(&core, &parts.method, path, &parts.headers, body).await;
     if core.settings.has_access_log {
         tracing::info!(
             target: "estimand_serve::access",
@@ -61,14 +61,7 @@ pub(super) async fn answer(core: Arc<Core>, request: Request<Incoming>, peer: So
 }
 
 /// Answers a request that is not gRPC.
-async fn plain(
-    core: &Core,
-    method: &Method,
-    path: &str,
-    query: Option<&str>,
-    headers: &HeaderMap,
-    body: Incoming,
-) -> Reply {
+async fn plain(core: &Core, method: &Method, path: &str, headers: &HeaderMap, body: Incoming) -> Reply {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     if method == Method::OPTIONS && path.starts_with("/v1/") {
         return preflight(headers);
@@ -95,11 +88,16 @@ async fn plain(
         // The client is too slow: this is its time, not ours.
         Err(_) => return Reply::failure_with(408, &format!("the body did not arrive within {} ms", limit.as_millis())),
     };
-    let _ = query;
-    let reply = if path.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("/v1/")) {
+    let reply = if path == "/v2" || path.starts_with("/v2/") {
+        let length = headers.get(kserve::JSON_LENGTH).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        kserve::answer(core, method.as_str(), path, length, &whole.bytes, deadline).await
+    } else if path.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("/v1/")) {
         rest::answer(core, method.as_str(), path, &whole.bytes, deadline).await
     } else {
-        Reply::failure_with(404, &format!("there is nothing at {path}; models are at /v1/models/NAME"))
+        Reply::failure_with(
+            404,
+            &format!("there is nothing at {path}; models are at /v1/models/NAME and /v2/models/NAME"),
+        )
     };
     drop(whole.share);
     reply
@@ -132,6 +130,9 @@ fn response(core: &Core, reply: Reply, asked: &HeaderMap, is_head: bool) -> Resp
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
     if is_head {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(n));
+    }
+    if let Some(length) = reply.json_length {
+        headers.insert(HeaderName::from_static(kserve::JSON_LENGTH), HeaderValue::from(length));
     }
     for name in TRACING {
         if let Some(value) = asked.get(&name) {

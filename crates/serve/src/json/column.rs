@@ -139,6 +139,28 @@ impl Column {
         Ok(())
     }
 
+    /// Reads nested lists of any shape as one list of values.
+    pub(crate) fn flat(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+        let mut depth = 0usize;
+        loop {
+            let kind = reader.kind()?;
+            let mut is_first = kind == Kind::Array;
+            if is_first {
+                reader.open();
+                depth += 1;
+            } else {
+                self.value(reader, kind)?;
+            }
+            while depth > 0 && !reader.element(is_first)? {
+                depth -= 1;
+                is_first = false;
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
     fn fill(&mut self, reader: &mut Reader<'_>, level: usize, shape: &mut ItemShape) -> Read<()> {
         let kind = reader.kind()?;
         if kind != Kind::Array {
@@ -223,6 +245,11 @@ impl Column {
     pub(crate) fn into_item(self) -> Answer<Array> {
         let dims = self.shape.as_ref().map(|shape| shape.sizes.clone()).unwrap_or_default();
         self.into_array(&dims)
+    }
+
+    /// The values of [`flat`](Column::flat) as an array of a given shape.
+    pub(crate) fn into_shape(self, dims: &[usize]) -> Answer<Array> {
+        self.into_array(dims)
     }
 
     fn into_array(self, dims: &[usize]) -> Answer<Array> {

@@ -15,10 +15,11 @@ pub(crate) mod reader;
 mod writer;
 
 pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
+pub(crate) use column::Column;
 pub(crate) use examples::read_examples;
 pub(crate) use number::write_f64;
 pub(crate) use predict::{Format, Input, read_predict};
-pub(crate) use writer::{Writer, classifications, predictions, regressions};
+pub(crate) use writer::{Writer, classifications, predictions, regressions, write_elements};
 
 #[cfg(test)]
 mod tests;

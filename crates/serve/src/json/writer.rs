@@ -157,6 +157,20 @@ impl<'a> Output<'a> {
     }
 }
 
+/// Writes all elements of an array in a row, with commas between them. Strings that are no text are
+/// written as their text would be, with other characters for the wrong bytes.
+pub(crate) fn write_elements(writer: &mut Writer, array: &Array) -> Answer<()> {
+    let output = Output::new("", array)?;
+    for i in 0..array.len() {
+        writer.raw(if i > 0 { "," } else { "" });
+        match &output.values {
+            Slice::Str(values) => _ = writer.text(values.get(i)),
+            _ => output.element(i, writer),
+        }
+    }
+    Ok(())
+}
+
 /// The answer to `:predict`, in the format of the request.
 pub(crate) fn predictions<'a>(arrays: impl Iterator<Item = (&'a str, &'a Array)>, format: Format) -> Answer<Vec<u8>> {
     let all = arrays.map(|(name, array)| Output::new(name, array)).collect::<Answer<Vec<_>>>()?;

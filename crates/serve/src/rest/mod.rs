@@ -12,6 +12,7 @@ use crate::json::{self, Writer};
 use crate::metrics::{Api, Entry};
 use crate::model::{Choice, Model};
 use crate::status::{Answer, Code, Status};
+pub(crate) use path::decode;
 use path::{Call, Target};
 
 /// An answer before it becomes an HTTP response.
@@ -19,15 +20,17 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
     pub(crate) body: Vec<u8>,
+    /// The length of the JSON before binary data.
+    pub(crate) json_length: Option<usize>,
 }
 
 impl Reply {
     pub(crate) fn json(body: Vec<u8>) -> Reply {
-        Reply { status: 200, content_type: "application/json", body }
+        Reply { status: 200, content_type: "application/json", body, json_length: None }
     }
 
     pub(crate) fn text(body: impl Into<Vec<u8>>) -> Reply {
-        Reply { status: 200, content_type: "text/plain; charset=utf-8", body: body.into() }
+        Reply { content_type: "text/plain; charset=utf-8", ..Reply::json(body.into()) }
     }
 
     /// A failure as TensorFlow Serving writes it: `{"error": ".."}`.
@@ -39,7 +42,7 @@ impl Reply {
     pub(crate) fn failure_with(code: u16, message: &str) -> Reply {
         let mut writer = Writer::default();
         writer.raw("{\n    \"error\": ").text(message.as_bytes()).raw("\n}");
-        Reply { status: code, content_type: "application/json", body: writer.out }
+        Reply { status: code, ..Reply::json(writer.out) }
     }
 }
 

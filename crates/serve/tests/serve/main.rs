@@ -3,6 +3,7 @@
 mod batching;
 mod client;
 mod grpc;
+mod kserve;
 mod limits;
 #[path = "../../src/grpc/messages.rs"]
 mod messages;
