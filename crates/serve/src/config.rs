@@ -140,7 +140,8 @@ fn batching_parameters(fields: &[Field]) -> Result<BatchingParameters> {
     Ok(parameters)
 }
 
-/// The path of the page for Prometheus, of `--monitoring_config_file`; `None` if it is switched off.
+/// The path of the page for Prometheus, of `--monitoring_config_file`; `None` if it is switched
+/// off.
 pub(crate) fn metrics_path(path: &Path) -> Result<Option<String>> {
     in_file(path, read(path).and_then(|fields| prometheus(&fields)))
 }

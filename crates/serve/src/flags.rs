@@ -155,7 +155,7 @@ impl Flags {
 
     fn models(&self, server: Server) -> Result<Server> {
         if let Some(file) = self.path("model_config_file") {
-            return Ok(config::models(&file)?.into_iter().fold(server, Server::add));
+            return Ok(config::models(&file)?.into_iter().fold(server, Server::model_config));
         }
         let Some(base_path) = self.path("model_base_path") else {
             return Err(Error::config("neither --model_base_path nor --model_config_file is given")

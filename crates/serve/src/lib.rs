@@ -1,7 +1,7 @@
-//! A model server for the clients of TensorFlow Serving.
+//! A model server for the clients of TensorFlow Serving and KServe.
 //!
-//! It loads exports of Estimand and of TensorFlow's Estimator, answers TensorFlow Serving's REST
-//! and gRPC requests, and swaps versions without a failed request.
+//! It loads exports of Estimand and of TensorFlow's Estimator, answers REST and gRPC requests, and
+//! swaps versions without a failed request.
 //!
 //! ```no_run
 //! use estimand_serve::Server;
@@ -11,9 +11,9 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! A request passes through `http/` (connections, limits), `rest/` or `grpc/` (paths and messages),
-//! `json/` (values become arrays), `model/` (the version that answers), `infer.rs` and `batch/` (the
-//! run), and back. `server.rs` puts the parts together.
+//! A request passes through `http/` (connections, limits), `rest/`, `kserve/` or `grpc/` (paths and
+//! messages), `json/` (values become arrays), `model/` (the version that answers), `infer.rs` and
+//! `batch/` (the run), and back. `server.rs` puts the parts together.
 
 mod batch;
 mod core;

@@ -62,11 +62,11 @@ impl Server {
     /// Adds a model: the newest version in `base_path`, whose versions are folders with a number as
     /// their name.
     pub fn model(self, name: impl Into<String>, base_path: impl AsRef<Path>) -> Server {
-        self.add(ModelConfig::new(name, base_path))
+        self.model_config(ModelConfig::new(name, base_path))
     }
 
     /// Adds a model with other settings than the default.
-    pub fn add(mut self, model: ModelConfig) -> Server {
+    pub fn model_config(mut self, model: ModelConfig) -> Server {
         self.models.push(model);
         self
     }
@@ -97,8 +97,8 @@ impl Server {
         self
     }
 
-    /// Sets how often the folders of models are looked at. By default each second; `None` looks only
-    /// at the start.
+    /// Sets how often the folders of models are looked at. By default each second; `None` looks
+    /// only at the start.
     pub fn poll_wait(mut self, wait: impl Into<Option<Duration>>) -> Server {
         self.load.poll_wait = wait.into();
         self
@@ -123,8 +123,8 @@ impl Server {
         self
     }
 
-    /// Sets the time in which a client must send the head of a request; an idle connection is closed
-    /// after it. By default 30 s.
+    /// Sets the time in which a client must send the head of a request; an idle connection is
+    /// closed after it. By default 30 s.
     pub fn head_timeout(mut self, limit: Duration) -> Server {
         self.settings.head_timeout = limit;
         self
@@ -254,7 +254,8 @@ impl Running {
         self.rest
     }
 
-    /// What is known of the versions of a model, the newest first; `None` if there is no such model.
+    /// What is known of the versions of a model, the newest first; `None` if there is no such
+    /// model.
     pub fn versions(&self, model: &str) -> Option<Vec<VersionStatus>> {
         Some(self.core.models.find(model)?.statuses())
     }

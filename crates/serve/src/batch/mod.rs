@@ -40,8 +40,8 @@ impl BatchingParameters {
         BatchingParameters::default()
     }
 
-    /// Sets the largest number of rows that are run at once. By default 1,000. A larger request runs
-    /// alone.
+    /// Sets the largest number of rows that are run at once. By default 1,000. A larger request
+    /// runs alone.
     #[must_use]
     pub fn max_batch_size(mut self, n: usize) -> BatchingParameters {
         self.max_batch_size = n.max(1);

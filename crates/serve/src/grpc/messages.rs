@@ -237,3 +237,32 @@ pub(crate) struct HealthCheckResponse {
     #[prost(int32, tag = "1")]
     pub(crate) status: i32,
 }
+
+/// A request that was logged, or that an export brings along.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct PredictionLog {
+    #[prost(oneof = "LogKind", tags = "2, 3, 6")]
+    pub(crate) log_type: Option<LogKind>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub(crate) enum LogKind {
+    #[prost(message, tag = "2")]
+    Classify(ExampleLog),
+    #[prost(message, tag = "3")]
+    Regress(ExampleLog),
+    #[prost(message, tag = "6")]
+    Predict(PredictLog),
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ExampleLog {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) request: Option<ExampleRequest>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct PredictLog {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) request: Option<PredictRequest>,
+}

@@ -1,7 +1,7 @@
 //! TensorFlow Serving's gRPC interface, without generated code: a path names the function that
 //! answers, and `messages.rs` holds the messages.
 
-mod messages;
+pub(crate) mod messages;
 mod model_service;
 mod prediction;
 mod tensor;
@@ -22,6 +22,7 @@ use crate::infer::Deadline;
 use crate::metrics::{Api, Entry};
 use crate::status::{Answer, Code, Status};
 use messages::*;
+pub(crate) use prediction::{arrays, examples};
 
 /// Whether a request is one of gRPC.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {

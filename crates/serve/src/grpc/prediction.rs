@@ -67,7 +67,10 @@ pub(super) async fn predict(core: &Core, request: PredictRequest, deadline: Dead
 }
 
 /// The inputs of a request, in the order of the signature.
-fn arrays(signature: &Signature, given: &BTreeMap<String, estimand_wire::TensorProto>) -> Answer<Vec<Array>> {
+pub(crate) fn arrays(
+    signature: &Signature,
+    given: &BTreeMap<String, estimand_wire::TensorProto>,
+) -> Answer<Vec<Array>> {
     let expected: BTreeSet<&str> = signature.inputs.iter().map(|input| input.name.as_str()).collect();
     let sent: BTreeSet<&str> = given.keys().map(String::as_str).collect();
     if sent != expected {
@@ -108,7 +111,7 @@ fn wanted<'a>(signature: &'a Signature, filter: &'a [String]) -> Answer<BTreeSet
 }
 
 /// Serialized examples, each with the context before it: joined messages are one message.
-fn examples(input: &Option<Input>) -> Strings {
+pub(crate) fn examples(input: &Option<Input>) -> Strings {
     let (examples, context) = match input.as_ref().and_then(|input| input.kind.as_ref()) {
         None => return Strings::default(),
         Some(InputKind::ExampleList(list)) => (&list.examples, &b""[..]),

@@ -39,7 +39,8 @@ pub(crate) fn read_examples(body: &[u8]) -> Answer<Examples> {
     }
     let mut serialized = Strings::with_capacity(examples.len());
     for example in &examples {
-        // TF: joined messages are one message; a feature of the example replaces that of the context.
+        // TF: joined messages are one message; a feature of the example replaces that of the
+        // context.
         serialized.write(&context);
         serialized.write(example);
         serialized.finish();

@@ -64,8 +64,8 @@ struct Values {
 }
 
 impl<'a, S: AsRef<[Input]>, F: FnMut(&str) -> Answer<S>> Document<'a, F, S> {
-    /// Reads the members of the document. Wrong values are kept for later: a text that is no JSON is
-    /// reported first, as TensorFlow Serving does.
+    /// Reads the members of the document. Wrong values are kept for later: a text that is no JSON
+    /// is reported first, as TensorFlow Serving does.
     fn read(&mut self) -> Read<()> {
         if self.reader.kind()? != Kind::Object {
             let start = self.reader.position();

@@ -218,7 +218,7 @@ fn answers() {
         "{\n    \"predictions\": [[[1, 2], [3, 4], [5, 6]], [[7, 8], [9, 0], [1, 2]]\n    ]\n}"
     );
     assert_eq!(
-        written(&[int.clone()], Format::Column).unwrap(),
+        written(std::slice::from_ref(&int), Format::Column).unwrap(),
         "{\n    \"outputs\": [[[1, 2], [3, 4], [5, 6]], [[7, 8], [9, 0], [1, 2]]]\n}"
     );
     let bytes = Array::from_strings([2], ["hello", "tf"]).unwrap();

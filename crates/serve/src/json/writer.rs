@@ -82,7 +82,8 @@ impl Writer {
         self
     }
 
-    /// A string of a tensor: text, or base 64 for an output of bytes and for bytes that are no text.
+    /// A string of a tensor: text, or base 64 for an output of bytes and for bytes that are no
+    /// text.
     fn string(&mut self, value: &[u8], is_bytes: bool) {
         if is_bytes || std::str::from_utf8(value).is_err() {
             self.raw("{\"b64\": \"");

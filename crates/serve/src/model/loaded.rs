@@ -51,11 +51,16 @@ impl Loaded {
             }
             _ => {}
         }
-        Ok(Loaded { version, defs: model.signature_defs().clone(), signatures })
+        let loaded = Loaded { version, defs: model.signature_defs().clone(), signatures };
+        let n = super::warmup::replay(&loaded, folder)?;
+        if n > 0 {
+            tracing::info!("version {version} in {} has answered {n} warm-up requests", folder.display());
+        }
+        Ok(loaded)
     }
 
-    /// The signature with a name, or the default one if the name is empty. `missing` makes the error
-    /// of a name that does not exist, which each call words in its own way.
+    /// The signature with a name, or the default one if the name is empty. `missing` makes the
+    /// error of a name that does not exist, which each call words in its own way.
     pub(crate) fn signature(&self, name: &str, missing: impl FnOnce(&str) -> Status) -> Answer<Arc<Signature>> {
         let name = if name.is_empty() { DEFAULT_SIGNATURE } else { name };
         match self.signatures.get(name) {

@@ -1,13 +1,14 @@
 //! The models of a server: which versions are loaded, and which one a request gets.
 //!
 //! `versions.rs` lists the folders of a model and applies its policy, `loaded.rs` is a version in
-//! memory, `watcher.rs` loads and drops versions in its own thread, `version_status.rs` is what is
-//! known of each version. A request takes an `Arc` of a version and keeps it to its end, so a swap
-//! disturbs nobody.
+//! memory, `warmup.rs` tries it, `watcher.rs` loads and drops versions in its own thread,
+//! `version_status.rs` is what is known of each version. A request takes an `Arc` of a version and
+//! keeps it to its end, so a swap disturbs nobody.
 
 mod loaded;
 mod version_status;
 mod versions;
+mod warmup;
 mod watcher;
 
 use std::collections::BTreeMap;

@@ -103,7 +103,8 @@ fn an_export_of_tensorflow() {
         signature["inputs"]["examples"]["tensor_shape"],
         json!({"dim": [{"size": "-1", "name": ""}], "unknown_rank": false})
     );
-    // An Example without features is answered by the defaults, or refused: never a broken connection.
+    // An Example without features is answered by the defaults, or refused: never a broken
+    // connection.
     let reply = client.post("/v1/models/deep:predict", r#"{"signature_name": "predict", "instances": [{"b64": ""}]}"#);
     assert!([200, 400].contains(&reply.status), "{}", reply.text());
 }

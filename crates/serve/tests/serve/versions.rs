@@ -77,7 +77,7 @@ fn policies_and_labels() {
     }
     let start = |policy: VersionPolicy| {
         let model = ModelConfig::new("flats", folder.path()).policy(policy).label("stable", 3).label("gone", 77);
-        server().add(model).start().unwrap()
+        server().model_config(model).start().unwrap()
     };
     assert_eq!(available(&start(VersionPolicy::All)), [1, 2, 3, 4]);
     assert_eq!(available(&start(VersionPolicy::Specific(vec![2, 9]))), [2]);
@@ -186,4 +186,54 @@ fn swaps_fail_no_request() {
     assert!(n_answers.load(Ordering::Relaxed) > 100);
     until("the end of old versions", || versions(&running, State::Unloading).is_empty());
     assert_eq!(available(&running), [14]);
+}
+
+/// Requests that an export brings along are answered before it is served. A version that cannot
+/// answer them is refused.
+#[test]
+fn warm_up_requests() {
+    use crate::messages::{ExampleLog, ExampleRequest, LogKind, ModelSpec, PredictLog, PredictRequest, PredictionLog};
+    use estimand::prelude::Array;
+    use estimand_wire::record::RecordWriter;
+    use estimand_wire::{Message, TensorProto};
+
+    let write = |folder: &Path, logs: &[PredictionLog]| {
+        fs::create_dir_all(folder.join("assets.extra")).unwrap();
+        let file = fs::File::create(folder.join("assets.extra/tf_serving_warmup_requests")).unwrap();
+        let mut writer = RecordWriter::new(file);
+        logs.iter().for_each(|log| writer.write(&log.encode_to_vec()).unwrap());
+        writer.flush().unwrap();
+    };
+    let inputs: std::collections::BTreeMap<String, TensorProto> =
+        [("size", Array::from([1f32])), ("city", Array::from_strings([1], ["Oslo"]).unwrap())]
+            .map(|(name, array)| (name.to_string(), TensorProto::from_array(&array)))
+            .into();
+    let predict = |inputs| {
+        let request = Some(PredictRequest { inputs, ..Default::default() });
+        PredictionLog { log_type: Some(LogKind::Predict(PredictLog { request })) }
+    };
+    let missing = |signature: &str| {
+        let model_spec = Some(ModelSpec { signature_name: signature.into(), ..Default::default() });
+        let request = Some(ExampleRequest { model_spec, input: None });
+        PredictionLog { log_type: Some(LogKind::Regress(ExampleLog { request })) }
+    };
+    let folder = served(classifier(0), 1);
+    write(&folder.path().join("1"), &[predict(inputs.clone()), predict(inputs.clone())]);
+    let running = server().model("flats", folder.path()).start().unwrap();
+    assert_eq!(available(&running), [1]);
+    for (version, logs, text) in [
+        (2, vec![predict(inputs.clone()), predict(Default::default())], "Missing but required: {city,size}"),
+        (3, vec![missing("no")], "No signature was found with the name: no"),
+        (4, vec![PredictionLog { log_type: None }], "cannot be replayed"),
+    ] {
+        let staged = Folder::new();
+        copy(classifier(1), staged.path());
+        write(staged.path(), &logs);
+        publish(staged.path(), folder.path(), version);
+        until("the failure", || versions(&running, State::End).contains(&version));
+        let status = running.versions("flats").unwrap().into_iter().find(|one| one.version == version).unwrap();
+        let message = status.error.unwrap().message;
+        assert!(message.contains(text) && message.contains("in record"), "{message}");
+        assert_eq!(available(&running), [1]);
+    }
 }
