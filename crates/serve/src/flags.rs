@@ -24,6 +24,11 @@ const FLAGS: &[Flag] = &[
     flag("model_name", "NAME", "the name of the model; by default `default`"),
     flag("model_base_path", "FOLDER", "the folder of the model's versions: FOLDER/1, FOLDER/2, .."),
     flag("model_config_file", "FILE", "several models: a ModelServerConfig in protobuf's text format"),
+    flag(
+        "model_config_file_poll_wait_seconds",
+        "SECONDS",
+        "how often that file is read again; by default 0: only once",
+    ),
     flag("host", "ADDRESS", "the address to listen at; by default 127.0.0.1"),
     flag("port", "PORT", "the port for gRPC, which also answers REST; by default 8500; 0 switches it off"),
     flag("rest_api_port", "PORT", "the port for REST, which also answers gRPC; by default 8501; 0 switches it off"),
@@ -153,6 +158,18 @@ impl Flags {
         self.loading(self.batching(server)?)
     }
 
+    /// The file of models that is read again, and how often.
+    pub(crate) fn watched(&self) -> Result<Option<(PathBuf, Duration)>> {
+        const NAME: &str = "model_config_file_poll_wait_seconds";
+        let Some(seconds) = self.number::<f64>(NAME)? else { return Ok(None) };
+        let wait = Duration::try_from_secs_f64(seconds)
+            .map_err(|_| Error::config(format!("--{NAME} is {seconds}; expected 0 or more")))?;
+        match self.path("model_config_file") {
+            Some(file) => Ok(Some((file, wait)).filter(|_| !wait.is_zero())),
+            None => Err(Error::config(format!("--{NAME} is given without --model_config_file"))),
+        }
+    }
+
     fn models(&self, server: Server) -> Result<Server> {
         if let Some(file) = self.path("model_config_file") {
             return Ok(config::models(&file)?.into_iter().fold(server, Server::model_config));
@@ -218,6 +235,7 @@ mod tests {
             ("--access_log=maybe", "expected true or false"),
             ("--file_system_poll_wait_seconds=-1", "expected 0 or more"),
             ("--batching_parameters_file=x", "without --enable_batching"),
+            ("--max_num_load_retries=x", "expected a number"),
             ("--model_config_file=/no/such/file", "/no/such/file"),
         ] {
             let error = parse(&["--model_base_path=x", argument]).unwrap().server().unwrap_err().to_string();

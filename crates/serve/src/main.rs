@@ -8,8 +8,12 @@ mod flags;
 mod log;
 mod text_proto;
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
 
+use estimand_serve::Running;
 use estimand_tensor::Result;
 
 fn main() -> ExitCode {
@@ -34,7 +38,7 @@ fn run() -> Result<()> {
         return Ok(());
     }
     log::start();
-    let server = flags.server()?;
+    let (server, watched) = (flags.server()?, flags.watched()?);
     raise_file_limit();
     let running = server.start()?;
     for (what, address) in [("gRPC and REST", running.grpc_address()), ("REST and gRPC", running.rest_address())] {
@@ -42,10 +46,42 @@ fn run() -> Result<()> {
             tracing::info!("{what} at {address}");
         }
     }
-    running.wait_for_signal()?;
+    let (end, ended) = mpsc::channel::<()>();
+    std::thread::scope(|threads| {
+        if let Some((file, wait)) = &watched {
+            let running = &running;
+            threads.spawn(move || watch(running, file, *wait, &ended));
+        }
+        let signalled = running.wait_for_signal();
+        drop(end);
+        signalled
+    })?;
     tracing::info!("stopping: requests that have begun are answered");
     running.shutdown();
     Ok(())
+}
+
+/// Reads the file of models again and again, until the other end of the channel is dropped. A file
+/// that is wrong changes nothing.
+fn watch(running: &Running, file: &Path, wait: Duration, ended: &mpsc::Receiver<()>) {
+    let mut known = config::models(file).ok();
+    while let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(wait) {
+        let models = match config::models(file) {
+            Ok(models) if known.as_ref() == Some(&models) => continue,
+            Ok(models) => models,
+            Err(error) => {
+                if known.take().is_some() {
+                    tracing::error!("the models stay as they are: {error}");
+                }
+                continue;
+            }
+        };
+        match running.configure(models.clone()) {
+            Ok(()) => tracing::info!("the models are those of {} again", file.display()),
+            Err(error) => tracing::error!("the models stay as they are: {error}"),
+        }
+        known = Some(models);
+    }
 }
 
 /// Allows as many connections as the system lets this user have.

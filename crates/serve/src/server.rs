@@ -202,7 +202,7 @@ impl Server {
         let [grpc, rest] = listeners.each_ref().map(address);
 
         let batcher = self.batching.map(Batcher::start).transpose()?.map(Arc::new);
-        let models = Arc::new(Models::new(self.models));
+        let models = Arc::new(Models::new(self.models)?);
         let surroundings = Surroundings { batcher: batcher.clone() };
         let watcher = Watcher::start(Arc::clone(&models), self.load, surroundings)?;
         let core = Arc::new(Core::new(models, self.settings));
@@ -258,6 +258,11 @@ impl Running {
     /// model.
     pub fn versions(&self, model: &str) -> Option<Vec<VersionStatus>> {
         Some(self.core.models.find(model)?.statuses())
+    }
+
+    /// Replaces the models. Those whose folder stays go on without a pause; others are loaded soon.
+    pub fn configure(&self, models: Vec<ModelConfig>) -> Result<()> {
+        self.core.models.configure(models)
     }
 
     /// Whether each model has a version that answers.

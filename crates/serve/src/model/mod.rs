@@ -13,8 +13,10 @@ mod watcher;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::Duration;
+
+use estimand_tensor::{Error, Result};
 
 pub(crate) use loaded::{Loaded, Signature};
 pub use version_status::{State, VersionStatus};
@@ -143,24 +145,48 @@ impl Model {
 }
 
 /// The models of a server, by name.
+#[derive(Default)]
 pub(crate) struct Models {
     by_name: RwLock<Arc<BTreeMap<String, Arc<Model>>>>,
+    /// Wakes the thread that loads versions.
+    signal: Mutex<Signal>,
+    wake: Condvar,
+}
+
+/// What the thread that loads versions is told.
+#[derive(Clone, Copy, Default)]
+struct Signal {
+    is_changed: bool,
+    is_stopped: bool,
 }
 
 impl Models {
-    pub(crate) fn new(configs: Vec<ModelConfig>) -> Models {
-        let models = Models { by_name: RwLock::default() };
-        models.configure(configs);
-        models
+    pub(crate) fn new(configs: Vec<ModelConfig>) -> Result<Models> {
+        let models = Models::default();
+        models.configure(configs)?;
+        Ok(models)
     }
 
     pub(crate) fn all(&self) -> Arc<BTreeMap<String, Arc<Model>>> {
         self.by_name.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the configuration. Models whose folder stays keep their loaded versions and their
-    /// counts.
-    pub(crate) fn configure(&self, configs: Vec<ModelConfig>) {
+    /// Replaces the configuration. Models whose folder stays keep their loaded versions.
+    pub(crate) fn configure(&self, configs: Vec<ModelConfig>) -> Result<()> {
+        for (i, config) in configs.iter().enumerate() {
+            if config.name.is_empty() {
+                return Err(Error::config(format!("the model of {} has no name", config.base_path.display())));
+            }
+            if let Some(other) = configs[..i].iter().find(|other| other.name == config.name) {
+                return Err(Error::config(format!(
+                    "two models have the name `{}`: {} and {}",
+                    config.name,
+                    other.base_path.display(),
+                    config.base_path.display()
+                ))
+                .help("give each model its own name"));
+            }
+        }
         let old = self.all();
         let mut new = BTreeMap::new();
         for config in configs {
@@ -178,6 +204,27 @@ impl Models {
             new.insert(name, model);
         }
         *self.by_name.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        self.tell(|signal| signal.is_changed = true);
+        Ok(())
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut Signal)) {
+        change(&mut self.signal.lock().unwrap_or_else(PoisonError::into_inner));
+        self.wake.notify_all();
+    }
+
+    /// Waits until a time has passed or something is told. Returns whether to stop.
+    fn wait(&self, limit: Option<Duration>) -> bool {
+        let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_quiet = |signal: &mut Signal| !signal.is_changed && !signal.is_stopped;
+        let mut signal = match limit {
+            Some(limit) => {
+                self.wake.wait_timeout_while(signal, limit, is_quiet).map_or_else(|e| e.into_inner().0, |woken| woken.0)
+            }
+            None => self.wake.wait_while(signal, is_quiet).unwrap_or_else(PoisonError::into_inner),
+        };
+        signal.is_changed = false;
+        signal.is_stopped
     }
 
     /// The model with a name.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -22,15 +22,12 @@ struct Shared {
     models: Arc<Models>,
     settings: LoadSettings,
     surroundings: Surroundings,
-    is_stopped: Mutex<bool>,
-    wake: Condvar,
 }
 
 impl Watcher {
     /// Loads the versions that are there, then watches the folders.
     pub(crate) fn start(models: Arc<Models>, settings: LoadSettings, surroundings: Surroundings) -> Result<Watcher> {
-        let is_stopped = Mutex::new(false);
-        let shared = Arc::new(Shared { models, settings, surroundings, is_stopped, wake: Condvar::new() });
+        let shared = Arc::new(Shared { models, settings, surroundings });
         let mut state = Passed::default();
         shared.look(&mut state);
         let in_thread = Arc::clone(&shared);
@@ -44,8 +41,7 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        *self.shared.is_stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.shared.wake.notify_all();
+        self.shared.models.tell(|signal| signal.is_stopped = true);
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been printed.
             let _ = thread.join();
@@ -64,20 +60,8 @@ struct Passed {
 
 impl Shared {
     fn watch(&self, mut passed: Passed) {
-        let mut is_stopped = self.is_stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*is_stopped {
-            is_stopped = match self.settings.poll_wait {
-                Some(wait) => {
-                    self.wake.wait_timeout(is_stopped, wait).map_or_else(|e| e.into_inner().0, |woken| woken.0)
-                }
-                None => self.wake.wait(is_stopped).unwrap_or_else(PoisonError::into_inner),
-            };
-            if *is_stopped {
-                return;
-            }
-            drop(is_stopped);
+        while !self.models.wait(self.settings.poll_wait) {
             self.look(&mut passed);
-            is_stopped = self.is_stopped.lock().unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -237,3 +237,74 @@ fn warm_up_requests() {
         assert_eq!(available(&running), [1]);
     }
 }
+
+/// Models are added, changed and removed while the server runs.
+#[test]
+fn models_change_while_the_server_runs() {
+    let (first, second) = (served(classifier(0), 1), served(classifier(1), 1));
+    publish(classifier(1), first.path(), 2);
+    let running = server().poll_wait(None).model("flats", first.path()).start().unwrap();
+    let policy = VersionPolicy::Specific(vec![1]);
+    let flats = ModelConfig::new("flats", first.path());
+    running.configure(vec![flats.clone().policy(policy), ModelConfig::new("other", second.path())]).unwrap();
+    until("version 1", || available(&running) == [1]);
+    until("the other model", || running.versions("other").is_some_and(|all| !all.is_empty()) && running.is_ready());
+    running.configure(vec![ModelConfig::new("other", second.path())]).unwrap();
+    assert_eq!(rest(&running).post("/v1/models/flats:predict", BODY).status, 404);
+    assert_eq!(rest(&running).post("/v1/models/other:predict", BODY).status, 200);
+    let twice = running.configure(vec![flats.clone(), flats]).unwrap_err().to_string();
+    assert!(twice.contains("two models have the name `flats`"), "{twice}");
+    assert_eq!(rest(&running).post("/v1/models/other:predict", BODY).status, 200);
+}
+
+/// The program itself: its flags, its file of models that changes, its log, its end.
+#[test]
+fn the_program() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let (first, second) = (served(classifier(0), 1), served(classifier(1), 1));
+    let file = first.path().join("models.config");
+    let write = |models: &[(&str, &Path)]| {
+        let one =
+            |(name, path): &(&str, &Path)| format!("config {{ name: '{name}' base_path: '{}' }}\n", path.display());
+        fs::write(&file, format!("model_config_list {{\n{}}}\n", models.iter().map(one).collect::<String>())).unwrap();
+    };
+    write(&[("flats", first.path())]);
+    // A free port; another program could take it before ours does.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_estimand-serve"))
+        .arg(format!("--model_config_file={}", file.display()))
+        .args(["--model_config_file_poll_wait_seconds=0.02", "--port=0", "--rest_api_port", &port.to_string()])
+        .args(["--file_system_poll_wait_seconds=0.02", "--enable_batching", "--access_log"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(program.stderr.take().unwrap()).lines();
+    let mut lines = Vec::new();
+    while !lines.iter().any(|line: &String| line.contains("REST and gRPC at")) {
+        lines.push(log.next().expect("the program ended").unwrap());
+    }
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let mut client = crate::client::Client::new(address);
+    assert_eq!(client.post("/v1/models/flats:predict", BODY).status, 200);
+    assert_eq!(client.post("/v1/models/more:predict", BODY).status, 404);
+    fs::write(&file, "model_config_list { config { nam").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    write(&[("flats", first.path()), ("more", second.path())]);
+    until("the other model", || client.post("/v1/models/more:predict", BODY).status == 200);
+    // SAFETY: the process is our child, and has not been waited for.
+    assert_eq!(unsafe { libc::kill(program.id() as i32, libc::SIGTERM) }, 0);
+    assert!(program.wait().unwrap().success());
+    lines.extend(log.map_while(Result::ok));
+    for text in [
+        "loaded version 1 of model `flats`",
+        "models stay as they are",
+        "\"POST /v1/models/flats:predict\" 200",
+        "stopping",
+    ] {
+        assert!(lines.iter().any(|line| line.contains(text)), "{text} is not in {lines:#?}");
+    }
+    let wrong = Command::new(env!("CARGO_BIN_EXE_estimand-serve")).arg("--prt=1").output().unwrap();
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("did you mean `port`?"));
+}
