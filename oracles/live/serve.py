@@ -1,9 +1,9 @@
-"""The real client of TensorFlow Serving asks our server, and gets what TensorFlow's own signature call gives.
+"""The real clients of TensorFlow Serving and KServe ask our server, and get what TensorFlow's own signature call gives.
 
     serve.py SERVE_EXCHANGE FOLDER
 
 Two models: one that TensorFlow's Estimator exported, and one of ours. Requests come through gRPC by the stubs of tensorflow-serving-api,
-and through REST by Python's own HTTP client, in row and column format. Rows are random, with unknown, empty and odd strings.
+through REST by Python's own HTTP client, in row and column format, and through KServe's REST by tritonclient. Rows are random, with unknown, empty and odd strings.
 """
 
 import base64
@@ -18,16 +18,26 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-# The client is installed beside TensorFlow, without its dependencies: they would replace this TensorFlow.
-CLIENT = pathlib.Path(os.environ.get("ESTIMAND_SERVING_API", pathlib.Path.home() / ".cache/estimand/serving-api-2.15.1"))
-if not CLIENT.is_dir():
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(CLIENT)]
-    subprocess.run(pip + ["tensorflow-serving-api==2.15.1"], check=True)
-sys.path.insert(0, str(CLIENT))
+CACHE = pathlib.Path(os.environ.get("ESTIMAND_CLIENTS", pathlib.Path.home() / ".cache/estimand"))
+
+
+def install(name, version, others=()):
+    """Makes a client importable. It lies beside TensorFlow, without its dependencies: they would replace this TensorFlow."""
+    folder = CACHE / f"{name}-{version}"
+    if not folder.is_dir():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
+        subprocess.run(pip + [f"{name}=={version}", *others], check=True)
+    sys.path.insert(0, str(folder))
+
+
+install("tensorflow-serving-api", "2.15.1")
+install("tritonclient", "2.73.0", ["geventhttpclient", "gevent", "greenlet", "zope.event", "zope.interface", "brotli", "certifi",
+                                   "urllib3", "python-rapidjson"])
 
 import grpc  # noqa: E402
 from tensorflow_serving.apis import (classification_pb2, get_model_metadata_pb2, get_model_status_pb2, inference_pb2,  # noqa: E402
                                      model_service_pb2_grpc, predict_pb2, prediction_service_pb2_grpc, regression_pb2)
+import tritonclient.http as triton  # noqa: E402
 
 SEED = 3
 N_ROWS = 1000
@@ -221,6 +231,49 @@ def check_information(server, name, export):
     return complaints
 
 
+def is_text(value):
+    try:
+        value.decode()
+        return True
+    except UnicodeDecodeError:
+        return False
+
+
+def check_kserve(server, name, raw, expected):
+    """KServe's client asks with binary values, and with those that JSON can hold."""
+    client = triton.InferenceServerClient(f"127.0.0.1:{server.rest_port}")
+    complaints = []
+    if not (client.is_server_live() and client.is_server_ready() and client.is_model_ready(name)):
+        complaints.append(f"{name}: KServe's client finds nothing ready")
+    if client.is_model_ready("no"):
+        complaints.append("KServe's client finds a model that is not there")
+    metadata = client.get_model_metadata(name)
+    inputs = {one["name"]: (one["datatype"], [int(size) for size in one["shape"]]) for one in metadata["inputs"]}
+    if inputs != {"age": ("FP32", [-1]), "job": ("BYTES", [-1])}:
+        complaints.append(f"{name}: KServe's metadata are {metadata}")
+    names = ["probabilities", "logits", "class_ids", "classes"]
+    for is_binary in (True, False):
+        rows = np.array([is_binary or is_text(job) for job in raw["job"]])
+        age, job = raw["age"][rows], raw["job"][rows]
+        given = [triton.InferInput("age", [len(age)], "FP32"), triton.InferInput("job", [len(job)], "BYTES")]
+        given[0].set_data_from_numpy(age, binary_data=is_binary)
+        given[1].set_data_from_numpy(job, binary_data=is_binary)
+        outputs = [triton.InferRequestedOutput(one, binary_data=is_binary) for one in names]
+        result = client.infer(name, given, outputs=outputs, request_id="7")
+        if result.get_response().get("id") != "7":
+            complaints.append(f"{name}: KServe's id is {result.get_response().get('id')}")
+        clear = np.abs(expected["probabilities"][rows][:, 1] - 0.5) > 1e-4
+        for one in names:
+            found, wanted = result.as_numpy(one), expected[one][rows]
+            if one in ("classes", "class_ids"):
+                found, wanted = found[clear], wanted[clear]
+            if one == "classes" and not is_binary:
+                found = np.array([str(v).encode() for v in found.ravel()], dtype=object).reshape(found.shape)
+            complaints += close(found, wanted, f"{name} KServe {'binary' if is_binary else 'JSON'} {one}")
+    client.close()
+    return complaints
+
+
 def check_failures(server, name):
     complaints = []
     for change, expected in ((lambda r: r.model_spec.MergeFrom(type(r.model_spec)(name="no")), grpc.StatusCode.NOT_FOUND),
@@ -264,6 +317,8 @@ def main():
         values = model.signatures["regression"](inputs=tf.constant(serialized))["outputs"].numpy()
         complaints += check_examples(server, name, examples, {"probabilities": scores, "logistic": values})
         complaints += check_information(server, name, export)
+        if name == "ours":
+            complaints += check_kserve(server, name, raw, expected)
     complaints += check_failures(server, "tf")
     code = server.stop()
     if code != 0:

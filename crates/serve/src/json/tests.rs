@@ -283,3 +283,37 @@ fn examples() {
         assert!(message.contains(text), "{body}: {message}");
     }
 }
+
+/// Bodies with random changes are answered or refused; nothing panics, hangs or grows.
+#[test]
+fn changed_bodies() {
+    let seeds = [
+        r#"{"signature_name": "x", "instances": [{"a": [1.5, NaN], "b": "\u00e4"}, {"a": [-1e3, 2], "b": {"b64": "aGVsbG8="}}]}"#,
+        r#"{"inputs": {"a": [[1, 2], [3, 4]], "b": ["x", "y"]}, "other": {"deep": [[[null, true]]]}}"#,
+        r#"{"examples": [{"a": 1, "b": ["x"]}, {"a": [true], "c": 2.5}], "context": {"d": -Infinity}}"#,
+        r#"{"id": "1", "inputs": [{"name": "a", "shape": [2, 1], "datatype": "FP32", "data": [[1], [2.5]]}]}"#,
+    ];
+    let pieces = [&b"["[..], b"]", b"{", b"}", b",", b":", b"\"", b"\\", b"\\u", b"-", b"1e9", b"NaN", b"\0", b"\xff"];
+    let mut state = 7u64;
+    let mut dice = move |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n
+    };
+    let mut n_read = 0;
+    for i in 0..40_000 {
+        let mut body = seeds[i % seeds.len()].as_bytes().to_vec();
+        for _ in 0..=dice(3) {
+            let (at, piece) = (dice(body.len()), pieces[dice(pieces.len())]);
+            match dice(3) {
+                0 => drop(body.splice(at..at, piece.iter().copied())),
+                1 => body.truncate(at.max(1)),
+                _ => body[at] = piece[0],
+            }
+        }
+        let all = [("a", DType::F32), ("b", DType::Str)];
+        n_read += usize::from(read_predict(&body, |_| Ok(inputs(&all))).is_ok());
+        n_read += usize::from(read_examples(&body).is_ok());
+        n_read += usize::from(crate::kserve::can_read(&body));
+    }
+    assert!(n_read > 1_000, "{n_read} bodies were still good");
+}

@@ -177,3 +177,9 @@ fn wanted(signature: &Signature, asked: &request::Asked) -> Answer<Vec<(usize, b
     };
     asked.outputs.iter().map(find).collect()
 }
+
+/// Whether a body of `infer` can be read, for tests that change bodies.
+#[cfg(test)]
+pub(crate) fn can_read(body: &[u8]) -> bool {
+    request::read(body, b"").is_ok()
+}
