@@ -266,3 +266,73 @@ pub(crate) struct PredictLog {
     #[prost(message, optional, tag = "1")]
     pub(crate) request: Option<PredictRequest>,
 }
+
+/// New models, policies and labels.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ReloadConfigRequest {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) config: Option<ModelServerConfig>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ModelServerConfig {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) model_config_list: Option<ModelConfigList>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ModelConfigList {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) config: Vec<ModelConfigProto>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ModelConfigProto {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, tag = "2")]
+    pub(crate) base_path: String,
+    #[prost(string, tag = "4")]
+    pub(crate) model_platform: String,
+    #[prost(message, optional, tag = "7")]
+    pub(crate) model_version_policy: Option<PolicyProto>,
+    #[prost(btree_map = "string, int64", tag = "8")]
+    pub(crate) version_labels: BTreeMap<String, i64>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct PolicyProto {
+    #[prost(oneof = "PolicyChoice", tags = "100, 101, 102")]
+    pub(crate) choice: Option<PolicyChoice>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub(crate) enum PolicyChoice {
+    #[prost(message, tag = "100")]
+    Latest(LatestProto),
+    #[prost(message, tag = "101")]
+    All(AllProto),
+    #[prost(message, tag = "102")]
+    Specific(SpecificProto),
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(crate) struct LatestProto {
+    #[prost(uint32, tag = "1")]
+    pub(crate) num_versions: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(crate) struct AllProto {}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SpecificProto {
+    #[prost(int64, repeated, tag = "1")]
+    pub(crate) versions: Vec<i64>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ReloadConfigResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) status: Option<StatusProto>,
+}

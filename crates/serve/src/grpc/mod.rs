@@ -53,6 +53,7 @@ async fn dispatch(core: &Arc<Core>, request: Request<Incoming>, deadline: Deadli
         }
         "/tensorflow.serving.PredictionService/GetModelMetadata" => unary::<Metadata>(core, request, deadline).await,
         "/tensorflow.serving.ModelService/GetModelStatus" => unary::<ModelStatus>(core, request, deadline).await,
+        "/tensorflow.serving.ModelService/HandleReloadConfigRequest" => unary::<Reload>(core, request, deadline).await,
         "/grpc.health.v1.Health/Check" => unary::<Health>(core, request, deadline).await,
         path => tonic::Status::unimplemented(format!("there is no method {path}")).into_http(),
     }
@@ -107,6 +108,7 @@ rpc!(
 );
 rpc!(Metadata, GetModelMetadataRequest => GetModelMetadataResponse, None, |_| None, prediction::metadata);
 rpc!(ModelStatus, GetModelStatusRequest => GetModelStatusResponse, None, |_| None, model_service::status);
+rpc!(Reload, ReloadConfigRequest => ReloadConfigResponse, None, |_| None, model_service::reload);
 rpc!(Health, HealthCheckRequest => HealthCheckResponse, None, |_| None, model_service::health);
 
 /// Decodes a message, answers it, and encodes the answer.

@@ -251,3 +251,47 @@ fn failures() {
     std::thread::sleep(Duration::from_millis(10));
     call::<PredictResponse>(address, PREDICT, &good, &[]).unwrap();
 }
+
+/// Policies and labels may be changed by a client; folders may not.
+#[test]
+fn a_new_configuration() {
+    let folder = served(classifier(0), 1);
+    crate::models::publish(classifier(1), folder.path(), 2);
+    let running = server().model("flats", folder.path()).start().unwrap();
+    let address = running.grpc_address().unwrap();
+    let flats = ModelConfigProto {
+        name: "flats".into(),
+        model_version_policy: Some(PolicyProto { choice: Some(PolicyChoice::All(AllProto {})) }),
+        version_labels: BTreeMap::from([("stable".to_string(), 1)]),
+        ..Default::default()
+    };
+    let ask = |config: Vec<ModelConfigProto>| {
+        let config = Some(ModelServerConfig { model_config_list: Some(ModelConfigList { config }) });
+        let request = ReloadConfigRequest { config };
+        call::<ReloadConfigResponse>(
+            address,
+            "tensorflow.serving.ModelService/HandleReloadConfigRequest",
+            &request,
+            &[],
+        )
+    };
+    let stable = || {
+        let version_choice = Some(VersionChoice::VersionLabel("stable".into()));
+        let model_spec = Some(ModelSpec { version_choice, ..spec("flats", "").unwrap() });
+        let request = PredictRequest { model_spec, inputs: inputs(), output_filter: vec![] };
+        call::<PredictResponse>(address, PREDICT, &request, &[])
+    };
+    assert_eq!(stable().unwrap_err().0, 3);
+    ask(vec![flats.clone()]).unwrap();
+    let end = std::time::Instant::now() + Duration::from_secs(20);
+    while stable().is_err() && std::time::Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let version = stable().unwrap().model_spec.unwrap().version_choice;
+    assert_eq!(version, Some(VersionChoice::Version(Int64Value { value: 1 })));
+    let elsewhere = ModelConfigProto { base_path: "/etc".into(), ..flats.clone() };
+    let added = ModelConfigProto { name: "more".into(), base_path: "/etc".into(), ..flats };
+    assert_eq!(ask(vec![elsewhere]).unwrap_err().0, 7);
+    assert_eq!(ask(vec![added]).unwrap_err().0, 7);
+    assert!(stable().is_ok(), "a refused configuration changes nothing");
+}
