@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use estimand_serve::{BatchingParameters, Server};
+use estimand_serve::{BatchingParameters, ModelConfig, Server};
 use estimand_tensor::{Error, Result};
 
 use crate::config;
@@ -121,9 +121,10 @@ impl Flags {
         self.get(name).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
-    /// The server that the flags describe.
-    pub(crate) fn server(&self) -> Result<Server> {
-        let mut server = self.models(Server::new())?;
+    /// The server that the flags describe, and its models.
+    pub(crate) fn server(&self) -> Result<(Server, Vec<ModelConfig>)> {
+        let models = self.models()?;
+        let mut server = models.iter().cloned().fold(Server::new(), Server::model_config);
         if let Some(host) = self.get("host") {
             let host = if host == "localhost" { "127.0.0.1" } else { host };
             let wrong = |_| Error::config(format!("--host is `{host}`; expected an address such as 0.0.0.0"));
@@ -155,7 +156,7 @@ impl Flags {
         if let Some(path) = self.path("monitoring_config_file") {
             server = server.metrics_path(config::metrics_path(&path)?);
         }
-        self.loading(self.batching(server)?)
+        Ok((self.loading(self.batching(server)?)?, models))
     }
 
     /// The file of models that is read again, and how often.
@@ -170,15 +171,15 @@ impl Flags {
         }
     }
 
-    fn models(&self, server: Server) -> Result<Server> {
+    fn models(&self) -> Result<Vec<ModelConfig>> {
         if let Some(file) = self.path("model_config_file") {
-            return Ok(config::models(&file)?.into_iter().fold(server, Server::model_config));
+            return config::models(&file);
         }
         let Some(base_path) = self.path("model_base_path") else {
             return Err(Error::config("neither --model_base_path nor --model_config_file is given")
                 .help("estimand-serve --model_name=census --model_base_path=exports/census"));
         };
-        Ok(server.model(self.get("model_name").unwrap_or("default"), base_path))
+        Ok(vec![ModelConfig::new(self.get("model_name").unwrap_or("default"), base_path)])
     }
 
     fn batching(&self, server: Server) -> Result<Server> {

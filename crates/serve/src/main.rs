@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use estimand_serve::Running;
+use estimand_serve::{ModelConfig, Running};
 use estimand_tensor::Result;
 
 fn main() -> ExitCode {
@@ -38,7 +38,9 @@ fn run() -> Result<()> {
         return Ok(());
     }
     log::start();
-    let (server, watched) = (flags.server()?, flags.watched()?);
+    // What is served at the start is what the first look at the file is compared with.
+    let (server, configured) = flags.server()?;
+    let watched = flags.watched()?;
     raise_file_limit();
     let running = server.start()?;
     for (what, address) in [("gRPC and REST", running.grpc_address()), ("REST and gRPC", running.rest_address())] {
@@ -50,7 +52,7 @@ fn run() -> Result<()> {
     std::thread::scope(|threads| {
         if let Some((file, wait)) = &watched {
             let running = &running;
-            threads.spawn(move || watch(running, file, *wait, &ended));
+            threads.spawn(move || watch(running, configured, file, *wait, &ended));
         }
         let signalled = running.wait_for_signal();
         drop(end);
@@ -63,8 +65,8 @@ fn run() -> Result<()> {
 
 /// Reads the file of models again and again, until the other end of the channel is dropped. A file
 /// that is wrong changes nothing.
-fn watch(running: &Running, file: &Path, wait: Duration, ended: &mpsc::Receiver<()>) {
-    let mut known = config::models(file).ok();
+fn watch(running: &Running, models: Vec<ModelConfig>, file: &Path, wait: Duration, ended: &mpsc::Receiver<()>) {
+    let mut known = Some(models);
     while let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(wait) {
         let models = match config::models(file) {
             Ok(models) if known.as_ref() == Some(&models) => continue,

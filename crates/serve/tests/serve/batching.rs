@@ -107,20 +107,23 @@ fn full_queues_and_deadlines() {
     let running = server()
         .model("flats", folder.path())
         .batching(parameters)
-        .timeout(Duration::from_millis(300))
+        .timeout(Duration::from_millis(800))
         .start()
         .unwrap();
     let body = body(0, 1);
     std::thread::scope(|threads| {
         let waiting = threads.spawn(|| rest(&running).post("/v1/models/flats:predict", &body));
-        std::thread::sleep(Duration::from_millis(100));
-        // Two more rows do not fit beside the one that waits.
-        let reply = rest(&running).post("/v1/models/flats:predict", &self::body(1, 2));
+        // Two more rows do not fit beside the one that waits. Until it waits, they fill a batch.
+        let mut client = rest(&running);
+        let mut reply = client.post("/v1/models/flats:predict", &self::body(1, 2));
+        while reply.status == 200 {
+            reply = client.post("/v1/models/flats:predict", &self::body(1, 2));
+        }
         assert_eq!((reply.status, reply.header("retry-after")), (429, Some("1")), "{}", reply.text());
         assert!(reply.error().contains("queue to which this task was submitted is full"));
         let late = waiting.join().unwrap();
         assert_eq!(late.status, 504, "{}", late.text());
-        assert!(late.error().contains("time limit of 300 ms"));
+        assert!(late.error().contains("time limit of 800 ms"));
     });
     // The late request has left the queue: others fit again, and fill a batch.
     let reply = rest(&running).post("/v1/models/flats:predict", &self::body(1, 2));

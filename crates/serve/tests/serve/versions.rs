@@ -281,28 +281,26 @@ fn the_program() {
         .spawn()
         .unwrap();
     let mut log = BufReader::new(program.stderr.take().unwrap()).lines();
-    let mut lines = Vec::new();
-    while !lines.iter().any(|line: &String| line.contains("REST and gRPC at")) {
-        lines.push(log.next().expect("the program ended").unwrap());
-    }
+    let mut lines: Vec<String> = Vec::new();
+    let mut read_to = |text: &str, lines: &mut Vec<String>| {
+        while !lines.last().is_some_and(|line| line.contains(text)) {
+            lines.push(log.next().expect("the program ended").unwrap());
+        }
+    };
+    read_to("REST and gRPC at", &mut lines);
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
     let mut client = crate::client::Client::new(address);
     assert_eq!(client.post("/v1/models/flats:predict", BODY).status, 200);
     assert_eq!(client.post("/v1/models/more:predict", BODY).status, 404);
     fs::write(&file, "model_config_list { config { nam").unwrap();
-    std::thread::sleep(Duration::from_millis(100));
+    read_to("models stay as they are", &mut lines);
     write(&[("flats", first.path()), ("more", second.path())]);
     until("the other model", || client.post("/v1/models/more:predict", BODY).status == 200);
     // SAFETY: the process is our child, and has not been waited for.
     assert_eq!(unsafe { libc::kill(program.id() as i32, libc::SIGTERM) }, 0);
     assert!(program.wait().unwrap().success());
     lines.extend(log.map_while(Result::ok));
-    for text in [
-        "loaded version 1 of model `flats`",
-        "models stay as they are",
-        "\"POST /v1/models/flats:predict\" 200",
-        "stopping",
-    ] {
+    for text in ["loaded version 1 of model `flats`", "\"POST /v1/models/flats:predict\" 200", "stopping"] {
         assert!(lines.iter().any(|line| line.contains(text)), "{text} is not in {lines:#?}");
     }
     let wrong = Command::new(env!("CARGO_BIN_EXE_estimand-serve")).arg("--prt=1").output().unwrap();
