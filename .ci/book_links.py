@@ -99,7 +99,9 @@ def check_summary(root):
     """Every chapter is in the summary once, and tests know every chapter with a program that is not ignored."""
     docs = root / "docs"
     listed = [target for _, target in links((docs / "SUMMARY.md").read_text())]
-    tested = (root / "crates/estimand/src/lib.rs").read_text()
+    # The chapter of the server is tested by its own crate, which the main crate does not use.
+    crates = [root / f"crates/{name}/src/lib.rs" for name in ("estimand", "serve")]
+    tested = "".join(path.read_text() for path in crates if path.exists())
     complaints = []
     for page in sorted(docs.rglob("*.md")):
         name = str(page.relative_to(docs))

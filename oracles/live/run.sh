@@ -21,6 +21,7 @@ saved_ops          estimand-tf            saved_model_predict
 graphdef           estimand-tf            graph_exchange
 export             estimand               export_exchange
 export_modes       estimand               export_modes_exchange
+serve              estimand-serve         serve_exchange
 saved_model        estimand-tf            saved_model_predict
 ping_pong          estimand               ping_pong
 warm_start         estimand               warm_start_exchange
@@ -41,18 +42,21 @@ if [ $# -gt 0 ]; then
 fi
 checks=$(sed '/^$/d' <<<"$checks")
 
-# The decoders of Parquet take minutes to optimise, and the files of the check are small. The other crates are default members,
-# and are built together with the features that they have together.
-programs=() decoders=()
+# The decoders of Parquet take minutes to optimise, and the files of the check are small. The server is no default member. The other
+# crates are, and are built together with the features that they have together.
+programs=() decoders=() servers=()
 while read -r _ crate example; do
     if [ "$crate" = estimand-data-parquet ]; then
         decoders+=(-p "$crate" --example "$example")
+    elif [ "$crate" = estimand-serve ]; then
+        servers+=(-p "$crate" --example "$example")
     else
         programs+=(--example "$example")
     fi
 done <<<"$checks"
 if [ ${#programs[@]} -gt 0 ]; then cargo build --quiet --release "${programs[@]}"; fi
 if [ ${#decoders[@]} -gt 0 ]; then cargo build --quiet "${decoders[@]}"; fi
+if [ ${#servers[@]} -gt 0 ]; then cargo build --quiet --release "${servers[@]}"; fi
 
 # check NAME CRATE EXAMPLE: one check, its output and its time.
 check() {

@@ -46,7 +46,7 @@ use std::{fs, io};
 
 use estimand_graph::State;
 use estimand_tensor::{Error, Result, Shape};
-use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto};
+use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto, SignatureDef};
 use indexmap::IndexMap;
 
 pub use graph::{ReadGraph, read_graph_def, read_graph_def_within};
@@ -103,6 +103,12 @@ impl SavedModel {
     /// The signatures by name, with their inputs and outputs.
     pub fn signatures(&self) -> impl Iterator<Item = (&str, Signature)> {
         self.meta_graph.signature_def.iter().map(|(name, def)| (name.as_str(), Signature::of(def)))
+    }
+
+    /// The messages of the signatures, by name: the tensors of the graph that a caller feeds and
+    /// fetches.
+    pub fn signature_defs(&self) -> &BTreeMap<String, SignatureDef> {
+        &self.meta_graph.signature_def
     }
 
     /// Sets the shape of an input that the export leaves open. By default an unknown first axis is

@@ -1,0 +1,334 @@
+//! Reads the body of `:predict`: rows (`instances`) or columns (`inputs`).
+//!
+//! The signature decides the element types, and its name may come after the values. So values are
+//! read by the default signature until a name appears, and read again only if that was wrong.
+
+use std::borrow::Cow;
+
+use estimand_tensor::{Array, DType};
+
+use super::column::{Column, is_base64};
+use super::excerpt::excerpt;
+use super::reader::{Fault, Kind, Read, Reader};
+use crate::status::{Answer, Status};
+
+/// One input of a signature.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) dtype: DType,
+}
+
+/// Whether a request has rows or columns; the answer has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Row,
+    Column,
+}
+
+/// A request whose values are arrays.
+#[derive(Debug)]
+pub(crate) struct Predict<S> {
+    pub(crate) signature: S,
+    pub(crate) format: Format,
+    /// An array for each input, in the order of the inputs.
+    pub(crate) arrays: Vec<Array>,
+}
+
+/// Reads a request. `find` returns the signature with a name; the name is empty if the request does
+/// not give one.
+pub(crate) fn read_predict<S: AsRef<[Input]>>(body: &[u8], find: impl FnMut(&str) -> Answer<S>) -> Answer<Predict<S>> {
+    let mut document = Document { reader: Reader::new(body), find, signature: None, name: None, values: None };
+    document.read()?;
+    document.finish(body)
+}
+
+struct Document<'a, F, S> {
+    reader: Reader<'a>,
+    find: F,
+    /// The name of the signature, and where it is.
+    name: Option<Answer<Cow<'a, [u8]>>>,
+    /// The signature that was found last, and the name by which it was asked for.
+    signature: Option<(Cow<'a, [u8]>, Answer<S>)>,
+    values: Option<Values>,
+}
+
+/// The values of a request, read once.
+struct Values {
+    format: Format,
+    position: usize,
+    kind: Kind,
+    /// Whether the document has both formats.
+    is_double: bool,
+    arrays: Answer<Vec<Array>>,
+}
+
+impl<'a, S: AsRef<[Input]>, F: FnMut(&str) -> Answer<S>> Document<'a, F, S> {
+    /// Reads the members of the document. Wrong values are kept for later: a text that is no JSON
+    /// is reported first, as TensorFlow Serving does.
+    fn read(&mut self) -> Read<()> {
+        if self.reader.kind()? != Kind::Object {
+            let start = self.reader.position();
+            self.reader.skip()?;
+            let text = excerpt(self.reader.text_at(start));
+            return Err(Status::invalid(format!("JSON Value: {text} Is not object")).into());
+        }
+        self.reader.open();
+        let mut is_first = true;
+        while let Some(name) = self.reader.name(is_first)? {
+            is_first = false;
+            match &*name {
+                b"signature_name" if self.name.is_none() => self.signature_name()?,
+                b"instances" => self.member(Format::Row)?,
+                b"inputs" => self.member(Format::Column)?,
+                _ => self.reader.skip()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn signature_name(&mut self) -> Read<()> {
+        let is_string = self.reader.kind()? == Kind::String;
+        let name = match is_string {
+            true => Ok(self.reader.string()?),
+            false => {
+                self.reader.skip()?;
+                Err(Status::invalid(" not formatted correctly. 'signature_name' key must be a string value."))
+            }
+        };
+        self.name = Some(name);
+        Ok(())
+    }
+
+    fn member(&mut self, format: Format) -> Read<()> {
+        let (position, kind) = (self.reader.position(), self.reader.kind()?);
+        if let Some(values) = &mut self.values {
+            values.is_double |= values.format != format;
+            return self.reader.skip();
+        }
+        let arrays = match self.arrays(format) {
+            Ok(arrays) => Ok(arrays),
+            Err(Fault::Meaning(status)) => {
+                self.reader.go_to(position);
+                self.reader.skip()?;
+                Err(status)
+            }
+            Err(syntax) => return Err(syntax),
+        };
+        self.values = Some(Values { format, position, kind, is_double: false, arrays });
+        Ok(())
+    }
+
+    /// Reads the values at the current position by the signature that is known now.
+    fn arrays(&mut self, format: Format) -> Read<Vec<Array>> {
+        let name = match &self.name {
+            Some(Ok(name)) => name.clone(),
+            _ => Cow::Borrowed(&b""[..]),
+        };
+        if self.signature.as_ref().is_none_or(|(known, _)| *known != name) {
+            let found = (self.find)(&String::from_utf8_lossy(&name));
+            self.signature = Some((name, found));
+        }
+        let inputs = match &self.signature {
+            Some((_, Ok(signature))) => signature.as_ref(),
+            Some((_, Err(status))) => return Err(status.clone().into()),
+            None => &[],
+        };
+        match format {
+            Format::Row => rows(&mut self.reader, inputs),
+            Format::Column => columns(&mut self.reader, inputs),
+        }
+    }
+
+    /// The request, or what is wrong with it, in the order in which TensorFlow Serving looks.
+    fn finish(mut self, body: &[u8]) -> Answer<Predict<S>> {
+        let document = |text: &str| Status::invalid(format!("JSON Value: {}{text}", excerpt(body)));
+        let name = match &self.name {
+            Some(Ok(name)) => name.clone(),
+            None => Cow::Borrowed(&b""[..]),
+            Some(Err(status)) => return Err(document(&status.message)),
+        };
+        if let Some(values) = &self.values
+            && self.signature.as_ref().is_none_or(|(used, _)| *used != name)
+        {
+            let (format, position) = (values.format, values.position);
+            self.reader.go_to(position);
+            let arrays = self.arrays(format).map_err(Status::from);
+            self.values.as_mut().into_iter().for_each(|values| values.arrays = arrays.clone());
+        }
+        let signature = match self.signature {
+            Some((_, signature)) => signature?,
+            None => (self.find)(&String::from_utf8_lossy(&name))?,
+        };
+        let Some(values) = self.values else {
+            return Err(Status::invalid("Missing 'inputs' or 'instances' key"));
+        };
+        if values.is_double {
+            return Err(document(
+                " Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist ",
+            ));
+        }
+        if values.format == Format::Row && values.kind != Kind::Array {
+            return Err(document(" Expecting 'instances' to be an list/array"));
+        }
+        match values.arrays {
+            Ok(arrays) if arrays.is_empty() && values.format == Format::Row => {
+                Err(document(" No values in 'instances' array"))
+            }
+            Ok(arrays) => Ok(Predict { signature, format: values.format, arrays }),
+            Err(status) => Err(status),
+        }
+    }
+}
+
+/// Whether the next value is an object, and not a string in base 64.
+fn is_row(reader: &mut Reader<'_>) -> Read<bool> {
+    Ok(reader.kind()? == Kind::Object && !is_base64(reader)?)
+}
+
+/// Reads a list of rows; an empty list gives no arrays.
+fn rows(reader: &mut Reader<'_>, inputs: &[Input]) -> Read<Vec<Array>> {
+    if reader.kind()? != Kind::Array {
+        reader.skip()?;
+        return Ok(Vec::new());
+    }
+    reader.open();
+    if !reader.element(true)? {
+        return Ok(Vec::new());
+    }
+    if reader.kind()? != Kind::Object && inputs.len() > 1 {
+        return Err(Status::invalid(
+            "instances is a plain list, but expecting list of objects as multiple input tensors required as per \
+             tensorinfo_map",
+        )
+        .into());
+    }
+    let has_objects = is_row(reader)?;
+    let mut table = Table::new(inputs);
+    let mut n = 0;
+    loop {
+        if is_row(reader)? != has_objects {
+            let (expected, found) = if has_objects { ("object", "list") } else { ("value/list", "object") };
+            return Err(
+                Status::invalid(format!("Expecting {expected} but got {found} at item {n} of input list")).into()
+            );
+        }
+        match has_objects {
+            true => table.row(reader, n)?,
+            false => table.columns[0].item(reader).map_err(|fault| {
+                within(fault, |error| format!("Failed to process element: {n} of 'instances' list. Error: {error}"))
+            })?,
+        }
+        n += 1;
+        if !reader.element(false)? {
+            break;
+        }
+    }
+    Ok(table.columns.into_iter().map(Column::into_rows).collect::<Answer<_>>()?)
+}
+
+/// Changes the message of a wrong value; a text that is no JSON keeps its own.
+fn within(fault: Fault, text: impl FnOnce(Status) -> String) -> Fault {
+    match fault {
+        Fault::Meaning(status) => Fault::Meaning(Status::invalid(text(status))),
+        syntax => syntax,
+    }
+}
+
+/// The columns that rows of named values are read into.
+struct Table<'a> {
+    inputs: &'a [Input],
+    columns: Vec<Column>,
+    /// The index of the input that is named next, if rows name them in the same order.
+    order: Vec<usize>,
+}
+
+impl<'a> Table<'a> {
+    fn new(inputs: &'a [Input]) -> Table<'a> {
+        let columns = inputs.iter().map(|input| Column::new(input.dtype)).collect();
+        Table { inputs, columns, order: Vec::with_capacity(inputs.len()) }
+    }
+
+    /// The input with a name. `at` is its place in the row: rows usually have one order.
+    fn find(&mut self, at: usize, name: &[u8]) -> Option<usize> {
+        if let Some(&i) = self.order.get(at)
+            && self.inputs[i].name.as_bytes() == name
+        {
+            return Some(i);
+        }
+        let found = self.inputs.iter().position(|input| input.name.as_bytes() == name)?;
+        if self.order.len() == at {
+            self.order.push(found);
+        }
+        Some(found)
+    }
+
+    fn row(&mut self, reader: &mut Reader<'_>, n: usize) -> Read<()> {
+        let start = reader.position();
+        reader.open();
+        let mut at = 0;
+        while let Some(name) = reader.name(at == 0)? {
+            let place = |status: Status| {
+                let name = String::from_utf8_lossy(&name);
+                format!("Failed to process element: {n} key: {name} of 'instances' list. Error: {status}")
+            };
+            let Some(i) = self.find(at, &name) else {
+                let name = String::from_utf8_lossy(&name);
+                let status = Status::invalid(format!("JSON object: does not have named input: {name}"));
+                return Err(Status::invalid(place(status)).into());
+            };
+            if self.columns[i].n_items() > n {
+                return Err(Status::invalid(place(Status::invalid("the key appears twice"))).into());
+            }
+            self.columns[i].item(reader).map_err(|fault| within(fault, place))?;
+            at += 1;
+        }
+        if at != self.inputs.len() {
+            let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
+            return Err(Status::invalid(format!(
+                "Failed to process element: {n} of 'instances' list. JSON object: {} keys must be equal to: {}",
+                excerpt(reader.text_at(start)),
+                names.join(",")
+            ))
+            .into());
+        }
+        Ok(())
+    }
+}
+
+/// Reads columns: an object with an array for each input, or the array of the only input.
+fn columns(reader: &mut Reader<'_>, inputs: &[Input]) -> Read<Vec<Array>> {
+    if !is_row(reader)? {
+        let [input] = inputs else {
+            return Err(Status::invalid(
+                "inputs is a plain value/list, but expecting an object as multiple input tensors required as per \
+                 tensorinfo_map",
+            )
+            .into());
+        };
+        let mut column = Column::new(input.dtype);
+        column.item(reader)?;
+        return Ok(vec![column.into_item()?]);
+    }
+    let mut arrays: Vec<Option<Array>> = vec![None; inputs.len()];
+    reader.open();
+    let mut is_first = true;
+    while let Some(name) = reader.name(is_first)? {
+        is_first = false;
+        // TF: names that the signature does not have are ignored here, and not in rows.
+        let input = inputs.iter().position(|input| input.name.as_bytes() == &*name);
+        let Some(i) = input.filter(|&i| arrays[i].is_none()) else {
+            reader.skip()?;
+            continue;
+        };
+        let mut column = Column::new(inputs[i].dtype);
+        column.item(reader).map_err(|fault| {
+            within(fault, |error| format!("Failed to process key: {} of 'inputs'. Error: {error}", inputs[i].name))
+        })?;
+        arrays[i] = Some(column.into_item()?);
+    }
+    let all = arrays.into_iter().zip(inputs).map(|(array, input)| {
+        array.ok_or_else(|| Status::invalid(format!("Missing named input: {} in 'inputs' object.", input.name)))
+    });
+    Ok(all.collect::<Answer<_>>()?)
+}

@@ -1,0 +1,259 @@
+//! The models of a server: which versions are loaded, and which one a request gets.
+//!
+//! `versions.rs` lists the folders of a model and applies its policy, `loaded.rs` is a version in
+//! memory, `warmup.rs` tries it, `watcher.rs` loads and drops versions in its own thread,
+//! `version_status.rs` is what is known of each version. A request takes an `Arc` of a version and
+//! keeps it to its end, so a swap disturbs nobody.
+
+mod loaded;
+mod version_status;
+mod versions;
+mod warmup;
+mod watcher;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use estimand_tensor::{Error, Result};
+
+pub(crate) use loaded::{Loaded, Signature};
+pub use version_status::{State, VersionStatus};
+pub use versions::VersionPolicy;
+pub(crate) use watcher::Watcher;
+
+use crate::batch::Batcher;
+use crate::metrics::ModelMetrics;
+use crate::status::{Answer, Status};
+use version_status::Statuses;
+
+/// A model to serve: its name, its folder, and which of its versions to load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelConfig {
+    pub(crate) name: String,
+    pub(crate) base_path: PathBuf,
+    pub(crate) policy: VersionPolicy,
+    pub(crate) labels: BTreeMap<String, i64>,
+}
+
+impl ModelConfig {
+    /// A model with this name, whose versions are the folders of `base_path` that have a number as
+    /// their name. By default the newest version is served.
+    pub fn new(name: impl Into<String>, base_path: impl AsRef<Path>) -> ModelConfig {
+        let base_path = base_path.as_ref().to_path_buf();
+        ModelConfig { name: name.into(), base_path, policy: VersionPolicy::default(), labels: BTreeMap::new() }
+    }
+
+    /// Sets which versions are loaded. By default the newest one.
+    #[must_use]
+    pub fn policy(mut self, policy: VersionPolicy) -> ModelConfig {
+        self.policy = policy;
+        self
+    }
+
+    /// Gives a version a name that requests may use: `/v1/models/census/labels/canary:predict`.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>, version: i64) -> ModelConfig {
+        self.labels.insert(label.into(), version);
+        self
+    }
+}
+
+/// How versions are found and loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadSettings {
+    /// The time between two looks at the folders; `None` to look only once.
+    pub(crate) poll_wait: Option<Duration>,
+    /// How often a version that could not be loaded is tried again.
+    pub(crate) n_retries: u32,
+    /// The time between two tries.
+    pub(crate) retry_wait: Duration,
+}
+
+impl Default for LoadSettings {
+    fn default() -> LoadSettings {
+        LoadSettings { poll_wait: Some(Duration::from_secs(1)), n_retries: 5, retry_wait: Duration::from_secs(60) }
+    }
+}
+
+/// The version that a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Latest,
+    Version(i64),
+    Label(String),
+}
+
+/// A model with its loaded versions.
+pub(crate) struct Model {
+    pub(crate) config: ModelConfig,
+    served: RwLock<Arc<BTreeMap<i64, Arc<Loaded>>>>,
+    statuses: Mutex<Statuses>,
+    pub(crate) metrics: ModelMetrics,
+}
+
+impl Model {
+    fn new(config: ModelConfig) -> Model {
+        Model { config, served: RwLock::default(), statuses: Mutex::default(), metrics: ModelMetrics::default() }
+    }
+
+    /// The loaded versions.
+    pub(crate) fn served(&self) -> Arc<BTreeMap<i64, Arc<Loaded>>> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn publish(&self, versions: BTreeMap<i64, Arc<Loaded>>) {
+        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(versions);
+    }
+
+    /// The version of a choice.
+    pub(crate) fn find(&self, choice: &Choice) -> Answer<Arc<Loaded>> {
+        let (name, served) = (&self.config.name, self.served());
+        let version = match choice {
+            Choice::Latest => {
+                let latest = served.values().next_back();
+                return latest.cloned().ok_or_else(|| self.not_served(format!("Latest({name})")));
+            }
+            Choice::Version(version) => *version,
+            Choice::Label(label) => self.version_of(label)?,
+        };
+        served.get(&version).cloned().ok_or_else(|| self.not_served(format!("Specific({name}, {version})")))
+    }
+
+    /// The version that a label stands for.
+    pub(crate) fn version_of(&self, label: &str) -> Answer<i64> {
+        let version = self.config.labels.get(label).copied();
+        version.ok_or_else(|| Status::invalid(format!("Unrecognized servable version label: {label}")))
+    }
+
+    /// Says why no version answers: the reason of the newest failure, if there is one.
+    fn not_served(&self, request: String) -> Status {
+        let statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let reason = statuses.newest_failure().map(|reason| format!("; {reason}")).unwrap_or_default();
+        Status::not_found(format!("Servable not found for request: {request}{reason}"))
+    }
+
+    /// What is known of each version, the newest first.
+    pub(crate) fn statuses(&self) -> Vec<VersionStatus> {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).all()
+    }
+
+    fn change_statuses<T>(&self, change: impl FnOnce(&mut Statuses) -> T) -> T {
+        change(&mut self.statuses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The models of a server, by name.
+#[derive(Default)]
+pub(crate) struct Models {
+    by_name: RwLock<Arc<BTreeMap<String, Arc<Model>>>>,
+    /// Wakes the thread that loads versions.
+    signal: Mutex<Signal>,
+    wake: Condvar,
+}
+
+/// What the thread that loads versions is told.
+#[derive(Clone, Copy, Default)]
+struct Signal {
+    is_changed: bool,
+    is_stopped: bool,
+}
+
+impl Models {
+    pub(crate) fn new(configs: Vec<ModelConfig>) -> Result<Models> {
+        let models = Models::default();
+        models.configure(configs)?;
+        Ok(models)
+    }
+
+    pub(crate) fn all(&self) -> Arc<BTreeMap<String, Arc<Model>>> {
+        self.by_name.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the configuration. Models whose folder stays keep their loaded versions.
+    pub(crate) fn configure(&self, configs: Vec<ModelConfig>) -> Result<()> {
+        for (i, config) in configs.iter().enumerate() {
+            if config.name.is_empty() {
+                return Err(Error::config(format!("the model of {} has no name", config.base_path.display())));
+            }
+            if let Some(other) = configs[..i].iter().find(|other| other.name == config.name) {
+                return Err(Error::config(format!(
+                    "two models have the name `{}`: {} and {}",
+                    config.name,
+                    other.base_path.display(),
+                    config.base_path.display()
+                ))
+                .help("give each model its own name"));
+            }
+        }
+        let old = self.all();
+        let mut new = BTreeMap::new();
+        for config in configs {
+            let model = Model::new(config);
+            let name = model.config.name.clone();
+            let model = match old.get(&name) {
+                Some(known) if known.config == model.config => Arc::clone(known),
+                Some(known) if known.config.base_path == model.config.base_path => {
+                    model.publish((*known.served()).clone());
+                    model.change_statuses(|statuses| *statuses = known.change_statuses(|known| known.clone()));
+                    Arc::new(model)
+                }
+                _ => Arc::new(model),
+            };
+            new.insert(name, model);
+        }
+        *self.by_name.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        self.tell(|signal| signal.is_changed = true);
+        Ok(())
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut Signal)) {
+        change(&mut self.signal.lock().unwrap_or_else(PoisonError::into_inner));
+        self.wake.notify_all();
+    }
+
+    /// Waits until a time has passed or something is told. Returns whether to stop.
+    fn wait(&self, limit: Option<Duration>) -> bool {
+        let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_quiet = |signal: &mut Signal| !signal.is_changed && !signal.is_stopped;
+        let mut signal = match limit {
+            Some(limit) => {
+                self.wake.wait_timeout_while(signal, limit, is_quiet).map_or_else(|e| e.into_inner().0, |woken| woken.0)
+            }
+            None => self.wake.wait_while(signal, is_quiet).unwrap_or_else(PoisonError::into_inner),
+        };
+        signal.is_changed = false;
+        signal.is_stopped
+    }
+
+    /// The model with a name.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Model>> {
+        self.all().get(name).cloned()
+    }
+
+    /// The version of a model, or the error that TensorFlow Serving answers.
+    pub(crate) fn loaded(&self, name: &str, choice: &Choice) -> Answer<(Arc<Model>, Arc<Loaded>)> {
+        let Some(model) = self.find(name) else {
+            let request = match choice {
+                Choice::Version(version) => format!("Specific({name}, {version})"),
+                Choice::Latest | Choice::Label(_) => format!("Latest({name})"),
+            };
+            return Err(Status::not_found(format!("Servable not found for request: {request}")));
+        };
+        let loaded = model.find(choice)?;
+        Ok((model, loaded))
+    }
+
+    /// Whether each model has a version that answers.
+    pub(crate) fn are_ready(&self) -> bool {
+        self.all().values().all(|model| !model.served().is_empty())
+    }
+}
+
+/// What a version needs besides its files.
+#[derive(Clone, Default)]
+pub(crate) struct Surroundings {
+    /// Joins the rows of requests, if that is switched on.
+    pub(crate) batcher: Option<Arc<Batcher>>,
+}
