@@ -45,6 +45,7 @@ const FLAGS: &[Flag] = &[
     ),
     flag("max_num_load_retries", "N", "how often a version that cannot be loaded is tried again; by default 5"),
     flag("load_retry_interval_micros", "N", "the time between two tries; by default a minute"),
+    flag("accept_changed_answers", "", "serves a version that does not give the answers that its export carries"),
     flag("max_body_bytes", "N", "the largest body of a request; by default 64 MiB"),
     flag("max_requests", "N", "the number of requests at the same time, beyond which 429 is answered; by default 4096"),
     flag("access_log", "", "logs a line for each REST request"),
@@ -196,6 +197,9 @@ impl Flags {
             let wrong = || Error::config(format!("--file_system_poll_wait_seconds is {seconds}; expected 0 or more"));
             let wait = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
             server = server.poll_wait(Some(wait).filter(|wait| !wait.is_zero()));
+        }
+        if self.is_on("accept_changed_answers")? {
+            server = server.accept_changed_answers();
         }
         let n = self.number("max_num_load_retries")?.unwrap_or(5);
         let wait = self.number("load_retry_interval_micros")?.unwrap_or(60_000_000);

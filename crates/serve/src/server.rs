@@ -34,6 +34,7 @@ pub struct Server {
     drain: Duration,
     batching: Option<BatchingParameters>,
     load: LoadSettings,
+    checks_answers: bool,
     settings: Settings,
 }
 
@@ -48,6 +49,7 @@ impl Default for Server {
             drain: Duration::from_secs(30),
             batching: None,
             load: LoadSettings::default(),
+            checks_answers: true,
             settings: Settings::default(),
         }
     }
@@ -108,6 +110,13 @@ impl Server {
     /// By default 5 times, a minute apart. Changed files are tried at once.
     pub fn load_retries(mut self, n: u32, wait: Duration) -> Server {
         (self.load.n_retries, self.load.retry_wait) = (n, wait);
+        self
+    }
+
+    /// Serves a version even if it does not give the answers that its export carries. By default
+    /// such a version is refused, and the one before it stays.
+    pub fn accept_changed_answers(mut self) -> Server {
+        self.checks_answers = false;
         self
     }
 
@@ -203,7 +212,7 @@ impl Server {
 
         let batcher = self.batching.map(Batcher::start).transpose()?.map(Arc::new);
         let models = Arc::new(Models::new(self.models)?);
-        let surroundings = Surroundings { batcher: batcher.clone() };
+        let surroundings = Surroundings { batcher: batcher.clone(), checks_answers: self.checks_answers };
         let watcher = Watcher::start(Arc::clone(&models), self.load, surroundings)?;
         let core = Arc::new(Core::new(models, self.settings));
         let (stop, stopped) = watch::channel(false);

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use estimand_tensor::{Array, Dim, Result, TensorSpec};
+use estimand_tensor::{Array, Dim, Error, Result, TensorSpec};
+use estimand_tf::golden::Golden;
 use estimand_tf::saved_model::{SavedModel, SignatureModel};
 use estimand_wire::SignatureDef;
 
@@ -46,17 +47,37 @@ impl Loaded {
         match problem {
             Some(error) if signatures.values().all(Result::is_err) => return Err(error),
             None if signatures.is_empty() => {
-                return Err(estimand_tensor::Error::config("the export has no signature")
-                    .context(format!("in {}", folder.display())));
+                return Err(Error::config("the export has no signature").context(format!("in {}", folder.display())));
             }
             _ => {}
         }
         let loaded = Loaded { version, defs: model.signature_defs().clone(), signatures };
+        if surroundings.checks_answers {
+            loaded.check_answers(folder)?;
+        }
         let n = super::warmup::replay(&loaded, folder)?;
         if n > 0 {
             tracing::info!("version {version} in {} has answered {n} warm-up requests", folder.display());
         }
         Ok(loaded)
+    }
+
+    /// Asks the version the questions that its export carries, and compares the answers with those
+    /// of the model that was exported. TensorFlow's exports carry none.
+    fn check_answers(&self, folder: &Path) -> Result<()> {
+        let Some(golden) = Golden::read(folder)? else { return Ok(()) };
+        golden
+            .check(|name| match self.signatures.get(name) {
+                Some(Ok(signature)) => Ok(signature.model.clone()),
+                Some(Err(error)) => Err(error.clone()),
+                None => Err(Error::unknown("signature", name, self.signatures.keys().map(String::as_str))),
+            })
+            .map_err(|e| {
+                e.context(format!("in {}", folder.display()))
+                    .help("export the model again, or serve it all the same with --accept_changed_answers")
+            })?;
+        tracing::info!("version {} in {} has answered {} golden rows", self.version, folder.display(), golden.n_rows());
+        Ok(())
     }
 
     /// The signature with a name, or the default one if the name is empty. `missing` makes the

@@ -256,4 +256,6 @@ impl Models {
 pub(crate) struct Surroundings {
     /// Joins the rows of requests, if that is switched on.
     pub(crate) batcher: Option<Arc<Batcher>>,
+    /// Whether a version must give the answers that its export carries.
+    pub(crate) checks_answers: bool,
 }

@@ -129,6 +129,31 @@ fn a_version_that_cannot_be_loaded_leaves_the_old_one() {
     }
 }
 
+/// The export carries rows with the answers of the model. A version with the weights of another
+/// model is whole, but refused, unless the server is told otherwise.
+#[test]
+fn a_version_that_answers_differently_is_refused() {
+    let folder = served(classifier(0), 1);
+    let running = server().model("flats", folder.path()).start().unwrap();
+    let first = answer(&running, "");
+    let mixed = Folder::new();
+    copy(classifier(1), mixed.path());
+    for name in ["variables.index", "variables.data-00000-of-00001"] {
+        fs::copy(classifier(0).join("variables").join(name), mixed.path().join("variables").join(name)).unwrap();
+    }
+    publish(mixed.path(), folder.path(), 2);
+    until("the refusal", || versions(&running, State::End) == [2]);
+    assert_eq!((available(&running), answer(&running, "")), (vec![1], first.clone()));
+    let reply = rest(&running).get("/v1/models/flats/versions/2").json();
+    let message = reply["model_version_status"][0]["status"]["error_message"].as_str().unwrap().to_string();
+    assert!(message.contains("answers differently from the model"), "{message}");
+    assert!(message.contains("row 0: expected"), "{message}");
+
+    let running = server().accept_changed_answers().model("flats", folder.path()).start().unwrap();
+    until("the version", || available(&running) == [2]);
+    assert_eq!(answer(&running, ""), first, "the weights are those of the first version");
+}
+
 /// A folder that appears later, and models that never load: the server runs, and says why.
 #[test]
 fn models_that_are_missing() {
