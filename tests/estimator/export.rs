@@ -167,6 +167,20 @@ fn signatures_by_receiver() -> Result<()> {
     own.train(data.repeat(3))?;
     let export = own.export_saved_model(&exports, Receiver::like(&data)?)?;
     assert_eq!(signatures(&export)?, ["serving_default"]);
+    // It has no output over Examples, so that asking for them too adds nothing.
+    let export = own.export_saved_model(&exports, Receiver::like(&data)?.and_examples(x())?)?;
+    assert_eq!(signatures(&export)?, ["serving_default"]);
+    // A single feature of strings is no list of Examples.
+    let words =
+        Dataset::from_arrays([("word", Array::from_strings([2], ["a", "b"])?), ("y", Array::from([1f32, 2.0]))]);
+    let column = || columns![categorical_column_with_hash_bucket("word", 10)];
+    let wordy = LinearRegressor::new(column()).model_dir(folder.path().join("wordy")).build()?;
+    wordy.train(words.label("y").batch(2).repeat(3))?;
+    let export = wordy.export_saved_model(&exports, ExportSpec::default())?;
+    let answers =
+        SavedModel::open(&export)?.signature("predict")?.run(&[("word", Array::from_strings([1], ["a"])?)])?;
+    assert_eq!(answers["predictions"].dims(), [1, 1]);
+    assert_eq!(signatures(&export)?, ["predict", "regression", "serving_default"]);
     // A receiver of one's own: the feature is computed from what a caller feeds.
     let tenths = Receiver::of(|graph| {
         let tenths = graph.placeholder("tenths", DType::F32, [Dim::BATCH]);

@@ -184,6 +184,7 @@ impl Estimator {
         };
         let sources = receiver.0.iter();
         let mut built = sources.map(|source| Built::new(self, source)).collect::<Result<Vec<_>>>()?;
+        built.retain(|built| !built.signatures.is_empty());
         let first = built.first_mut().ok_or_else(|| Error::internal("a receiver without a source"))?;
         let initial_values = std::mem::take(&mut first.initial_values);
         let session = self.session_to_export(first.body.clone(), initial_values, &spec.checkpoint)?;

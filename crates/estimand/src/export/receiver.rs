@@ -81,6 +81,8 @@ pub(super) struct Source {
 pub(super) enum Outputs {
     /// All that fit the inputs; `serving_default` is a prediction if the default does not fit.
     Fitting,
+    /// Only predictions, also as the default: a single feature of strings is no list of Examples.
+    OfFeatures,
     /// Only those over Examples that are not predictions, and none of them as the default.
     OfExamples,
 }
@@ -91,7 +93,8 @@ impl Receiver {
     /// A ragged feature is a padded tensor `[batch, n]` in which `""` and -1 (0 for floats) stand
     /// for nothing.
     pub fn raw(features: BatchSpec) -> Receiver {
-        Receiver::of(move |graph| raw(graph, &features))
+        let make: Make = Arc::new(move |graph| raw(graph, &features));
+        Receiver(vec![Source { make, outputs: Outputs::OfFeatures }])
     }
 
     /// Named features like those of a dataset.

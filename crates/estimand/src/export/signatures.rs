@@ -17,7 +17,12 @@ pub(super) fn of(spec: &EstimatorSpec, receiver: &ServingInputReceiver, outputs:
     let mut all: Vec<SignatureOf> = Vec::new();
     for (name, output) in &spec.export_outputs {
         let is_prediction = matches!(output, ExportOutput::Predict(_));
-        if outputs == Outputs::OfExamples && (is_prediction || name == SERVING_DEFAULT) {
+        let is_left_out = match outputs {
+            Outputs::Fitting => false,
+            Outputs::OfFeatures => !is_prediction,
+            Outputs::OfExamples => is_prediction || name == SERVING_DEFAULT,
+        };
+        if is_left_out {
             continue;
         }
         all.extend(fitting(name, output, &receiver.receiver_tensors));
@@ -27,11 +32,12 @@ pub(super) fn of(spec: &EstimatorSpec, receiver: &ServingInputReceiver, outputs:
     }
     // TensorFlow leaves an export over raw features without a default.
     let has_default = all.iter().any(|signature| signature.name == SERVING_DEFAULT);
-    if outputs == Outputs::Fitting && !has_default {
+    if outputs != Outputs::OfExamples && !has_default {
         let predictions = all.iter().find(|s| s.name == ALL_PREDICTIONS).or(all.first()).cloned();
         all.extend(predictions.map(|signature| SignatureOf { name: SERVING_DEFAULT.to_string(), ..signature }));
     }
-    if all.is_empty() {
+    // A model that has only predictions needs no signatures over Examples.
+    if all.is_empty() && outputs != Outputs::OfExamples {
         let names: Vec<&str> = spec.export_outputs.keys().map(String::as_str).collect();
         return Err(Error::config(format!(
             "no output of the model fits the inputs of the export; its outputs are {}",

@@ -227,7 +227,8 @@ struct ModeGraphs {
 impl ModeGraphs {
     /// Calls the model function for prediction.
     fn serving(estimator: &Estimator, receiver: &Receiver) -> Result<ModeGraphs> {
-        let built = receiver.0.iter().map(|source| Built::new(estimator, source)).collect::<Result<Vec<_>>>()?;
+        let mut built = receiver.0.iter().map(|source| Built::new(estimator, source)).collect::<Result<Vec<_>>>()?;
+        built.retain(|built| !built.signatures.is_empty());
         let initial_values = built.first().map(|first| first.initial_values.clone()).unwrap_or_default();
         let signed = |built: &Built| SignedBody { body: built.body.clone(), signatures: built.signatures.clone() };
         let bodies = built.iter().map(signed).collect();
