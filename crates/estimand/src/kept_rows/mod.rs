@@ -59,9 +59,7 @@ impl TrainingRows {
     pub(crate) fn new(features: BatchSpec, paths: &[PathBuf]) -> TrainingRows {
         let file = |path: &PathBuf| {
             let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-            // The training may have started in another folder than a later export.
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            InputFile { path, n_bytes }
+            InputFile { path: path.clone(), n_bytes }
         };
         let files = paths.iter().take(MAX_FILES).map(file).collect();
         TrainingRows { features, files, n_files: paths.len(), pieces: Vec::new() }
