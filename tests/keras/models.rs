@@ -98,7 +98,7 @@ fn a_recipe_replays_into_any_graph() {
 }
 
 /// The same without dropout, from the variables of the graph.
-fn model_relu(g: &Graph, x: &estimand::graph::Tensor) -> estimand::graph::Tensor {
+fn model_relu(g: &Graph, x: &Tensor) -> Tensor {
     (x.matmul(&g.get_variable("dense/kernel")) + g.get_variable("dense/bias")).relu()
 }
 

@@ -14,7 +14,7 @@ use estimand::graph::Graph;
 use estimand::keras::{Compile, Evaluate, Fit, Functional, Input, Model, Sequential};
 use estimand::nn::{Concat, Regularizer};
 use estimand::prelude::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 fn missing(what: &str) -> Error {
     Error::config(format!("cases.json has no {what}"))
@@ -105,8 +105,8 @@ fn run(case: &Value) -> Result<Value> {
         "summary": model.summary(),
         "layers": model.layers().iter().map(|layer| layer.name()).collect::<Vec<_>>(),
         "weight_names": model.weight_names().collect::<Vec<_>>(),
-        "history": history.history,
-        "evaluation": logs,
+        "history": history.history.iter().map(|(name, values)| (name.clone(), json!(values))).collect::<Map<_, _>>(),
+        "evaluation": logs.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
         "predictions": predictions,
         "weights": trained,
     }))
