@@ -1,4 +1,4 @@
-//! Trains models for `oracles/live/keras.py`: from its weights, on its batches.
+//! Trains models for `oracles/live/keras_models.py`: from its weights, on its batches.
 //!
 //! ```text
 //! keras_exchange FOLDER
@@ -38,7 +38,7 @@ fn plain(array: &Array) -> Result<Value> {
     Ok(json!({"sizes": array.dims(), "values": array.to_f64_vec()?}))
 }
 
-/// The same models as those of `oracles/live/keras.py`, with their losses and metrics.
+/// The same models as those of `oracles/live/keras_models.py`, with their losses and metrics.
 fn model(name: &str) -> Result<(Model, Compile)> {
     let adam = || Optimizer::new(Adam::default(), 0.01);
     Ok(match name {

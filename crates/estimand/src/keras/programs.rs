@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use estimand_engine::Compiled;
 use estimand_graph::{Graph, Program, RunArgs, Tensor, Value};
-use estimand_nn::loss::{self, Reduction};
+use estimand_nn::config::CustomObjects;
+use estimand_nn::loss::{self, Loss, Reduction};
 use estimand_nn::metric::{self, Metric, MetricValue, Totals};
 use estimand_tensor::{Array, DType, Dim, Error, Mode, Result};
 
@@ -172,7 +173,7 @@ fn weights_of(graph: &Graph, fed: &Fed, layout: &Layout) -> Result<Option<Tensor
 
 /// Whether a loss takes class numbers as labels.
 fn is_sparse(output: &OutputSettings) -> bool {
-    output.loss.name() == loss::Loss::name(&loss::SparseSoftmaxCrossEntropy::new())
+    output.loss.name() == Loss::name(&loss::SparseSoftmaxCrossEntropy::new())
 }
 
 /// TF: labels of one number may come without their axis, and class numbers as any numbers.
@@ -191,7 +192,36 @@ fn loss_of(output: &OutputSettings, labels: &Tensor, predictions: &Tensor, weigh
         Reduction::SumByNonzeroWeights => Reduction::SumOverBatchSize,
         reduction => reduction,
     };
-    reduction.of(&output.loss.elements(labels, predictions), weights)
+    let elements = match behind_activation(&*output.loss, predictions) {
+        Some((loss, logits)) => loss.elements(labels, &logits),
+        None => output.loss.elements(labels, predictions),
+    };
+    reduction.of(&elements, weights)
+}
+
+/// TF: a cross entropy of the result of a softmax or sigmoid is computed from its logits, which is
+/// more exact. Returns the loss of logits, and the logits. (`oracles/live/keras_models.py`: the
+/// models `mlp` and `lstm`)
+fn behind_activation(loss: &dyn Loss, predictions: &Tensor) -> Option<(Box<dyn Loss>, Tensor)> {
+    let mut document = loss.to_json().ok()?;
+    let wanted = match document["class_name"].as_str()? {
+        "SparseCategoricalCrossentropy" | "CategoricalCrossentropy" => "Softmax",
+        "BinaryCrossentropy" => "Sigmoid",
+        _ => return None,
+    };
+    let graph = predictions.graph();
+    let logits = {
+        let body = graph.body();
+        let node = body.nodes().get(predictions.value().node.0 as usize)?;
+        let input = node.inputs.first().filter(|input| node.op.name() == wanted && input.output == 0)?;
+        body.node(input.node).name.clone()
+    };
+    if document["config"]["from_logits"] != false {
+        return None;
+    }
+    document["config"]["from_logits"] = true.into();
+    let of_logits = loss::from_json(&document.to_string(), &CustomObjects::new()).ok()?;
+    Some((of_logits, graph.find(&logits).ok()?))
 }
 
 /// Makes a metric. Accuracy and cross entropy follow the shapes by Keras' rules.
@@ -200,7 +230,7 @@ fn metric_of(kind: &MetricKind, labels: &Tensor, predictions: &Tensor, weights: 
     let last = |dims: &[Dim]| dims.last().and_then(|dim| dim.known());
     let is_binary = last(p) == Some(1);
     let is_sparse = (l.len() < p.len() || last(l) == Some(1)) && !is_binary;
-    let mean = |loss: &dyn loss::Loss| metric::mean_loss(loss, labels, predictions, weights);
+    let mean = |loss: &dyn Loss| metric::mean_loss(loss, labels, predictions, weights);
     match kind {
         MetricKind::Value(metric) => metric.apply(labels, predictions, weights),
         MetricKind::Accuracy if is_binary => metric::BinaryAccuracy::new().apply(labels, predictions, weights),
