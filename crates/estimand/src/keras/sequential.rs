@@ -53,6 +53,7 @@ impl Sequential {
 
     /// Adds a layer at the end.
     #[track_caller]
+    #[allow(clippy::should_implement_trait, reason = "Keras' word for it")]
     pub fn add(mut self, layer: impl Layer + 'static) -> Sequential {
         self.layers.push(SharedLayer::new(layer));
         self

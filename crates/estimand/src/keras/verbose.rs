@@ -66,7 +66,7 @@ impl EpochLine {
 
     fn bar(&self, logs: &Logs) -> String {
         let n = self.n_steps.unwrap_or(self.step);
-        let done = if n == 0 { WIDTH } else { (WIDTH * self.step / n).min(WIDTH) };
+        let done = (WIDTH * self.step).checked_div(n).unwrap_or(WIDTH).min(WIDTH);
         let arrow = if done < WIDTH && done > 0 { ">" } else { "" };
         let filled = format!("{}{arrow}", "=".repeat(done - arrow.len()));
         let time = seconds(self.started);
