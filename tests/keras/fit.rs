@@ -124,7 +124,7 @@ fn datasets_and_arrays_train_alike() {
     assert_eq!(one.get_weights().unwrap(), two.get_weights().unwrap());
     // Twelve batches in three epochs of four, over an endless dataset.
     let mut three = linear(0.1);
-    let history = three.fit(Fit::new(&data.repeat_forever()).epochs(3).steps_per_epoch(4).verbose(0)).unwrap();
+    let history = three.fit(Fit::new(data.repeat_forever()).epochs(3).steps_per_epoch(4).verbose(0)).unwrap();
     assert_eq!(one.get_weights().unwrap(), three.get_weights().unwrap());
     assert_eq!(history.epoch.len(), 3);
     // Too few batches end the training.

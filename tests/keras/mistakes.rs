@@ -89,7 +89,7 @@ fn data_that_does_not_fit() {
     refused(model.fit(Fit::new(&data).batch_size(2).verbose(0)), &["the data is a dataset, which has batches"]);
     let rows = Dataset::from_arrays([("x", x.clone()), ("y", y.clone())]).label("y");
     refused(model.fit(Fit::new(&rows).verbose(0)), &["the dataset has single rows; expected batches"]);
-    refused(model.fit(Fit::new(&data.repeat_forever()).verbose(0)), &["never ends", "steps_per_epoch"]);
+    refused(model.fit(Fit::new(data.repeat_forever()).verbose(0)), &["never ends", "steps_per_epoch"]);
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn steps_of_unknown_number_stay_related() {
     let sum = Add::new().on(&[&steps, &x]);
     let mut model = Model::new(&steps, &Lstm::new(2).on(&sum)).unwrap();
     for n in [3, 5] {
-        assert_eq!(model.predict(&rows(&[2, n, 4], |i| i as f32)).unwrap().dims(), [2, 2]);
+        assert_eq!(model.predict(rows(&[2, n, 4], |i| i as f32)).unwrap().dims(), [2, 2]);
     }
 }
 
