@@ -28,6 +28,7 @@ warm_start         estimand               warm_start_exchange
 tensorboard_pages  estimand               tensorboard_runs
 events             estimand               event_exchange
 parquet            estimand-data-parquet  columnar_exchange
+keras_models       estimand               keras_exchange
 layers             estimand-nn            layer_exchange
 objects            estimand-nn            object_exchange
 records            estimand-data          record_exchange

@@ -51,9 +51,14 @@ pub(crate) struct Placeholders {
 impl Placeholders {
     /// Returns the placeholders of a model.
     pub(crate) fn of(cx: &ModelFnContext<'_>) -> Placeholders {
-        let mut all = Placeholders::of_features(cx.features());
-        all.add(cx.labels(), InputRole::Label);
-        if let Some(weights) = cx.weights() {
+        Placeholders::of_inputs(cx.features(), cx.labels(), cx.weights())
+    }
+
+    /// Returns the placeholders of features, labels and weights.
+    pub(crate) fn of_inputs(features: &Inputs, labels: &Inputs, weights: Option<&Tensor>) -> Placeholders {
+        let mut all = Placeholders::of_features(features);
+        all.add(labels, InputRole::Label);
+        if let Some(weights) = weights {
             let source = Source { part: Component::Dense, kind: InputRole::Weights, name: String::new() };
             all.sources.insert(weights.value().node, source);
         }

@@ -43,6 +43,7 @@ mod hparams;
 mod input_fn;
 pub mod inspect;
 mod kept_rows;
+pub mod keras;
 pub mod manifest;
 mod map_graph;
 mod memory;
@@ -168,6 +169,7 @@ mod book {
         training => "../../../docs/training.md",
         layers => "../../../docs/layers.md",
         losses_and_metrics => "../../../docs/losses_and_metrics.md",
+        keras => "../../../docs/keras.md",
         columns => "../../../docs/columns.md",
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",

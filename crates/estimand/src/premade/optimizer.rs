@@ -33,8 +33,13 @@ impl OptimizerChoice {
     /// Returns the optimizer. `rate` applies to an optimizer given by name; without it, the
     /// optimizer's default rate applies.
     pub(super) fn optimizer(&self, rate: Option<f64>) -> Result<Optimizer> {
+        self.or_named(|name| Optimizer::named(name, rate))
+    }
+
+    /// Returns the optimizer; a function finds it by name.
+    pub(crate) fn or_named(&self, named: impl FnOnce(&str) -> Result<Optimizer>) -> Result<Optimizer> {
         match &self.0 {
-            Choice::Named(name) => Optimizer::named(name, rate),
+            Choice::Named(name) => named(name),
             Choice::Value(optimizer) => Ok(optimizer.clone()),
             Choice::Made(make) => Ok(make()),
         }

@@ -104,8 +104,14 @@ impl LayerInputs {
         &self.tensors[0]
     }
 
-    pub(crate) fn tensors(&self) -> &[Tensor] {
+    /// The tensors, in order.
+    pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
+    }
+
+    /// Whether the caller asks for training or against it; `None` leaves it to the graph's mode.
+    pub fn training_flag(&self) -> Option<bool> {
+        self.training
     }
 
     /// The tensors of a name; none if the call does not pass it.

@@ -1,0 +1,353 @@
+//! `compile`: the optimizer, the losses and the metrics of a model, by value or by Keras' name.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use estimand_graph::Optimizer;
+use estimand_nn::config::CustomObjects;
+use estimand_nn::loss::{self, Loss, Reduction};
+use estimand_nn::metric::{self, MetricValue};
+use estimand_nn::optimizer;
+use estimand_tensor::{Error, Result};
+use serde_json::json;
+
+use super::model::Model;
+use super::programs::Programs;
+use crate::premade::OptimizerChoice;
+
+/// The arguments of [`Model::compile`].
+///
+/// ```
+/// use estimand::keras::{Compile, Sequential};
+/// use estimand::nn::metric::Auc;
+/// use estimand::prelude::*;
+///
+/// let mut model = Sequential::new().input([4]).add(Dense::new(1).sigmoid()).build()?;
+/// model.compile(Compile::new("adam", "binary_crossentropy").metric("accuracy").metric(Auc::new()))?;
+///
+/// let by_value = Compile::new(Optimizer::new(Sgd::default().momentum(0.9), 0.1), SigmoidCrossEntropy::new().from_probabilities());
+/// model.compile(by_value)?;
+///
+/// let error = model.compile(Compile::new("adm", "mse")).unwrap_err();
+/// assert!(error.to_string().contains("did you mean `adam`?"));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Compile {
+    optimizer: OptimizerChoice,
+    loss: LossChoice,
+    losses: Vec<(String, LossChoice)>,
+    weights: Vec<(String, f64)>,
+    metrics: Vec<Wanted>,
+    site: &'static Location<'static>,
+}
+
+/// A metric that is wanted: of all outputs or of one, with the weights of rows or without.
+#[derive(Clone)]
+struct Wanted {
+    output: Option<String>,
+    metric: MetricChoice,
+    is_weighted: bool,
+}
+
+impl Compile {
+    /// An optimizer, and the loss of every output. Both are values or Keras' names.
+    ///
+    /// By name, optimizers are those of `tf.keras.optimizers`, with their default learning rates.
+    /// `Optimizer::new(Adam::default(), 0.01)` sets another.
+    #[track_caller]
+    pub fn new(optimizer: impl Into<OptimizerChoice>, loss: impl Into<LossChoice>) -> Compile {
+        let (optimizer, loss, site) = (optimizer.into(), loss.into(), Location::caller());
+        Compile { optimizer, loss, losses: Vec::new(), weights: Vec::new(), metrics: Vec::new(), site }
+    }
+
+    /// The loss of one output.
+    pub fn loss_of(mut self, output: &str, loss: impl Into<LossChoice>) -> Compile {
+        self.losses.push((output.to_string(), loss.into()));
+        self
+    }
+
+    /// The factor of an output's loss in the sum that training minimizes. By default 1.
+    pub fn loss_weight(mut self, output: &str, weight: f64) -> Compile {
+        self.weights.push((output.to_string(), weight));
+        self
+    }
+
+    /// Adds a metric of every output. It ignores the weights of rows, as Keras' `metrics` do.
+    pub fn metric(self, metric: impl Into<MetricChoice>) -> Compile {
+        self.wanted(None, metric.into(), false)
+    }
+
+    /// Adds a metric of one output.
+    pub fn metric_of(self, output: &str, metric: impl Into<MetricChoice>) -> Compile {
+        self.wanted(Some(output.to_string()), metric.into(), false)
+    }
+
+    /// Adds a metric of every output that uses the weights of rows: Keras' `weighted_metrics`.
+    pub fn weighted_metric(self, metric: impl Into<MetricChoice>) -> Compile {
+        self.wanted(None, metric.into(), true)
+    }
+
+    fn wanted(mut self, output: Option<String>, metric: MetricChoice, is_weighted: bool) -> Compile {
+        self.metrics.push(Wanted { output, metric, is_weighted });
+        self
+    }
+}
+
+/// A loss by value or by Keras' name, such as `"mse"` or `"sparse_categorical_crossentropy"`.
+///
+/// A loss by name takes probabilities, as in Keras. A loss whose reduction is the default of
+/// Estimand, `SumByNonzeroWeights`, is divided by the number of rows, as in Keras.
+#[derive(Clone)]
+pub struct LossChoice(Choice<dyn Loss>);
+
+/// A metric by value or by Keras' name, such as `"accuracy"`, `"mae"` or `"AUC"`.
+#[derive(Clone)]
+pub struct MetricChoice(Choice<dyn MetricValue>);
+
+enum Choice<T: ?Sized> {
+    Named(String),
+    Value(Arc<T>),
+}
+
+impl<T: ?Sized> Clone for Choice<T> {
+    fn clone(&self) -> Choice<T> {
+        match self {
+            Choice::Named(name) => Choice::Named(name.clone()),
+            Choice::Value(value) => Choice::Value(value.clone()),
+        }
+    }
+}
+
+impl LossChoice {
+    /// A loss of one's own.
+    pub fn new(loss: impl Loss + 'static) -> LossChoice {
+        LossChoice(Choice::Value(Arc::new(loss)))
+    }
+
+    fn resolve(&self) -> Result<Arc<dyn Loss>> {
+        let loss = match &self.0 {
+            Choice::Value(loss) => loss.clone(),
+            Choice::Named(name) => named_loss(name)?.into(),
+        };
+        match loss.loss_reduction() {
+            Reduction::None => Err(Error::config(format!("the loss {} has the reduction None", loss.name()))
+                .help("training needs one number: use Reduction::SumOverBatchSize")),
+            _ => Ok(loss),
+        }
+    }
+}
+
+impl From<&str> for LossChoice {
+    fn from(name: &str) -> LossChoice {
+        LossChoice(Choice::Named(name.to_string()))
+    }
+}
+
+impl MetricChoice {
+    /// A metric of one's own.
+    pub fn new(metric: impl MetricValue + 'static) -> MetricChoice {
+        MetricChoice(Choice::Value(Arc::new(metric)))
+    }
+}
+
+impl From<&str> for MetricChoice {
+    fn from(name: &str) -> MetricChoice {
+        MetricChoice(Choice::Named(name.to_string()))
+    }
+}
+
+macro_rules! choices {
+    ($choice:ident of $module:ident: $($value:ident),* $(,)?) => {$(
+        impl From<$module::$value> for $choice {
+            fn from(value: $module::$value) -> $choice {
+                $choice::new(value)
+            }
+        }
+    )*};
+}
+choices!(LossChoice of loss: AbsoluteError, CategoricalHinge, CosineSimilarity, Hinge, Huber, KlDivergence, LogCosh,
+    LogLoss, LogPoisson, MeanAbsolutePercentageError, MeanSquaredError, MeanSquaredLogarithmicError, Poisson,
+    SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, SquaredHinge);
+choices!(MetricChoice of metric: Accuracy, Auc, BinaryAccuracy, CategoricalAccuracy, CosineSimilarity,
+    ExpectedCalibrationError, FalseNegatives, FalsePositives, MeanAbsoluteError, MeanIou, MeanLoss,
+    MeanPerClassAccuracy, MeanRelativeError, MeanSquaredError, Precision, PrecisionAtRecall, R2Score, Recall,
+    RecallAtPrecision, RootMeanSquaredError, SensitivityAtSpecificity, SparseCategoricalAccuracy,
+    SparseTopKCategoricalAccuracy, SpecificityAtSensitivity, TopKCategoricalAccuracy, TrueNegatives, TruePositives);
+
+/// Keras' names of losses, with the classes that they stand for.
+const LOSSES: [(&str, &str); 27] = [
+    ("mse", "MeanSquaredError"),
+    ("mean_squared_error", "MeanSquaredError"),
+    ("mae", "MeanAbsoluteError"),
+    ("mean_absolute_error", "MeanAbsoluteError"),
+    ("mape", "MeanAbsolutePercentageError"),
+    ("mean_absolute_percentage_error", "MeanAbsolutePercentageError"),
+    ("msle", "MeanSquaredLogarithmicError"),
+    ("mean_squared_logarithmic_error", "MeanSquaredLogarithmicError"),
+    ("bce", "BinaryCrossentropy"),
+    ("binary_crossentropy", "BinaryCrossentropy"),
+    ("categorical_crossentropy", "CategoricalCrossentropy"),
+    ("sparse_categorical_crossentropy", "SparseCategoricalCrossentropy"),
+    ("huber", "Huber"),
+    ("huber_loss", "Huber"),
+    ("hinge", "Hinge"),
+    ("squared_hinge", "SquaredHinge"),
+    ("categorical_hinge", "CategoricalHinge"),
+    ("log_cosh", "LogCosh"),
+    ("logcosh", "LogCosh"),
+    ("poisson", "Poisson"),
+    ("kld", "KLDivergence"),
+    ("kl_divergence", "KLDivergence"),
+    ("kullback_leibler_divergence", "KLDivergence"),
+    ("cosine_similarity", "CosineSimilarity"),
+    ("MSE", "MeanSquaredError"),
+    ("MAE", "MeanAbsoluteError"),
+    ("KLD", "KLDivergence"),
+];
+
+fn named_loss(name: &str) -> Result<Box<dyn Loss>> {
+    let alias = LOSSES.iter().find(|(known, _)| *known == name).map(|(_, class)| *class);
+    let document = json!({"class_name": alias.unwrap_or(name), "config": {}}).to_string();
+    let found = loss::from_json(&document, &CustomObjects::new());
+    // Classes are names too; the names of functions are nearer to most mistakes.
+    found.map_err(|_| Error::unknown("loss", name, LOSSES.iter().map(|(known, _)| *known)))
+}
+
+/// Keras' names of optimizers.
+const OPTIMIZERS: [&str; 9] = ["sgd", "rmsprop", "adam", "adamw", "adadelta", "adagrad", "adamax", "nadam", "ftrl"];
+
+/// The optimizer of the newer generation with this name, all settings at their defaults.
+fn named_optimizer(name: &str) -> Result<Optimizer> {
+    if !OPTIMIZERS.contains(&&*name.to_ascii_lowercase()) {
+        return Err(Error::unknown("optimizer", name, OPTIMIZERS));
+    }
+    let document = json!({"class_name": name, "config": {"use_ema": false}}).to_string();
+    optimizer::from_json(&document, &CustomObjects::new())
+}
+
+/// Keras' names of metrics that depend on the shapes of labels and predictions.
+const BY_SHAPE: [&str; 4] = ["accuracy", "acc", "crossentropy", "ce"];
+
+/// Keras' names of metric functions that have an alias or are not those of a class.
+const METRICS: [(&str, &str); 14] = [
+    ("binary_accuracy", "BinaryAccuracy"),
+    ("categorical_accuracy", "CategoricalAccuracy"),
+    ("sparse_categorical_accuracy", "SparseCategoricalAccuracy"),
+    ("top_k_categorical_accuracy", "TopKCategoricalAccuracy"),
+    ("sparse_top_k_categorical_accuracy", "SparseTopKCategoricalAccuracy"),
+    ("AUC", "AUC"),
+    ("Precision", "Precision"),
+    ("Recall", "Recall"),
+    ("RootMeanSquaredError", "RootMeanSquaredError"),
+    ("TruePositives", "TruePositives"),
+    ("TrueNegatives", "TrueNegatives"),
+    ("FalsePositives", "FalsePositives"),
+    ("FalseNegatives", "FalseNegatives"),
+    ("R2Score", "R2Score"),
+];
+
+/// A metric of an output.
+#[derive(Clone)]
+pub(super) struct OutputMetric {
+    pub name: String,
+    pub kind: MetricKind,
+    pub is_weighted: bool,
+}
+
+#[derive(Clone)]
+pub(super) enum MetricKind {
+    Value(Arc<dyn MetricValue>),
+    /// The accuracy that fits the shapes of labels and predictions.
+    Accuracy,
+    /// The cross entropy that fits them.
+    Crossentropy,
+}
+
+fn resolved(choice: &MetricChoice, is_weighted: bool) -> Result<OutputMetric> {
+    let of = |name: &str, kind| OutputMetric { name: name.to_string(), kind, is_weighted };
+    let name = match &choice.0 {
+        Choice::Value(metric) => return Ok(of(metric.name(), MetricKind::Value(metric.clone()))),
+        Choice::Named(name) => name,
+    };
+    match name.as_str() {
+        "accuracy" | "acc" => return Ok(of(name, MetricKind::Accuracy)),
+        "crossentropy" | "ce" => return Ok(of(name, MetricKind::Crossentropy)),
+        _ => {}
+    }
+    if let Some((_, class)) = LOSSES.iter().find(|(known, _)| known == name) {
+        // TF: a function keeps the name by which it was given.
+        let document = json!({"class_name": class, "config": {}}).to_string();
+        let value = metric::from_json(&document, &CustomObjects::new())?;
+        return Ok(of(name, MetricKind::Value(value.into())));
+    }
+    let known = METRICS.iter().find(|(known, _)| known == name).map(|(_, class)| *class);
+    let document = json!({"class_name": known.unwrap_or(name), "config": {}}).to_string();
+    match metric::from_json(&document, &CustomObjects::new()) {
+        Ok(value) => {
+            let shown = value.name().to_string();
+            Ok(of(&shown, MetricKind::Value(value.into())))
+        }
+        Err(_) => {
+            let names = BY_SHAPE.iter().copied().chain(METRICS.iter().chain(&LOSSES).map(|(known, _)| *known));
+            Err(Error::unknown("metric", name, names))
+        }
+    }
+}
+
+/// What a compiled model trains with.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub optimizer: Optimizer,
+    pub outputs: Vec<OutputSettings>,
+    /// The user's line, for mistakes in losses and metrics.
+    pub site: &'static Location<'static>,
+}
+
+#[derive(Clone)]
+pub(super) struct OutputSettings {
+    pub name: String,
+    pub loss: Arc<dyn Loss>,
+    pub weight: Option<f64>,
+    pub metrics: Vec<OutputMetric>,
+}
+
+impl Model {
+    /// Sets the optimizer, the losses and the metrics. Weights stay as they are; the state of an
+    /// earlier optimizer is dropped, as in Keras.
+    pub fn compile(&mut self, compile: Compile) -> Result<()> {
+        let place = |error: Error| error.context(format!("in compile of model `{}`", self.name()));
+        let settings = self.settings_of(&compile).map_err(place)?;
+        let was_compiled = self.settings.replace(settings).is_some();
+        self.programs = Programs::default();
+        if was_compiled { self.keep_weights_only() } else { Ok(()) }
+    }
+
+    fn settings_of(&self, compile: &Compile) -> Result<Settings> {
+        let names = self.output_names();
+        let of_metrics = compile.metrics.iter().filter_map(|wanted| wanted.output.as_ref());
+        let mentioned = compile.losses.iter().map(|(name, _)| name).chain(compile.weights.iter().map(|(name, _)| name));
+        for name in mentioned.chain(of_metrics) {
+            if !names.contains(name) {
+                return Err(Error::unknown("output", name, names.iter().map(String::as_str)));
+            }
+        }
+        let output = |name: &String| -> Result<OutputSettings> {
+            let loss = compile.losses.iter().rev().find(|(of, _)| of == name).map_or(&compile.loss, |(_, loss)| loss);
+            let of = compile.metrics.iter().filter(|wanted| wanted.output.as_ref().is_none_or(|of| of == name));
+            let (plain, weighted): (Vec<&Wanted>, Vec<&Wanted>) = of.partition(|wanted| !wanted.is_weighted);
+            let metrics = plain.into_iter().chain(weighted).map(|w| resolved(&w.metric, w.is_weighted));
+            Ok(OutputSettings {
+                name: name.clone(),
+                loss: loss.resolve()?,
+                weight: compile.weights.iter().rev().find(|(of, _)| of == name).map(|(_, weight)| *weight),
+                metrics: metrics.collect::<Result<_>>()?,
+            })
+        };
+        let optimizer = compile.optimizer.or_named(named_optimizer)?;
+        optimizer.check()?;
+        let outputs = names.iter().map(output).collect::<Result<_>>()?;
+        Ok(Settings { optimizer, outputs, site: compile.site })
+    }
+}

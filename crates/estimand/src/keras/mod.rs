@@ -1,0 +1,45 @@
+//! Keras: models of layers, with `compile`, `fit`, `evaluate` and `predict`.
+//!
+//! A model is a recipe of layer values. [`Sequential`] lists layers; symbolic values ([`Input`],
+//! [`KerasTensor`]) make models with branches, shared layers, and several inputs and outputs.
+//! The recipe (`recipe`) is replayed (`replay`) into one graph for each of training, testing and
+//! prediction (`programs`), which share one state of weights. `layout` connects the columns of
+//! batches with inputs and outputs. The book's chapter is `docs/keras.md`.
+//!
+//! ```
+//! use estimand::keras::{Compile, Fit, Sequential};
+//! use estimand::prelude::*;
+//!
+//! let x = Array::from_vec([4, 2], vec![0f32, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0])?;
+//! let y = Array::from([0i64, 1, 1, 0]);
+//! let mut model = Sequential::new().input([2]).add(Dense::new(16).tanh()).add(Dense::new(2).softmax()).build()?;
+//! let adam = Optimizer::new(Adam::default(), 0.05);
+//! model.compile(Compile::new(adam, "sparse_categorical_crossentropy").metric("accuracy"))?;
+//! model.fit(Fit::new((&x, &y)).epochs(200).verbose(0))?;
+//! assert_eq!(model.evaluate((&x, &y))?["accuracy"], 1.0);
+//! # Ok::<(), Error>(())
+//! ```
+
+mod callback;
+mod compile;
+mod data;
+mod evaluate;
+mod fit;
+mod layout;
+mod model;
+mod programs;
+mod recipe;
+mod replay;
+mod sequential;
+mod summary;
+mod symbol;
+mod verbose;
+
+pub use callback::Callback;
+pub use compile::{Compile, LossChoice, MetricChoice};
+pub use data::{Arrays, Data};
+pub use evaluate::{Evaluate, Predict};
+pub use fit::{Fit, History, Logs};
+pub use model::{Model, ModelLayer};
+pub use sequential::Sequential;
+pub use symbol::{Functional, Input, KerasTensor, SharedLayer, Symbols};

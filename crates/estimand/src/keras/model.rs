@@ -1,0 +1,382 @@
+//! `Model`: a recipe of layers together with the current values of its weights.
+//!
+//! Training, evaluation and prediction each have their own graph, replayed from the recipe
+//! (`programs`). They share one state, which holds weights by name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use estimand_graph::{Executor, Graph, Role, State, Tensor};
+use estimand_nn::layer::AsInputs;
+use estimand_tensor::{Array, Error, Mode, Result, Shape};
+use indexmap::IndexMap;
+
+use super::compile::Settings;
+use super::programs::Programs;
+use super::recipe::{Recipe, RecipeLayer};
+use super::replay::{Flags, Replay, fits};
+use super::symbol::{KerasTensor, SharedLayer, Step, Symbols};
+use crate::RunConfig;
+
+/// A model of layers with its weights, as in Keras: [`compile`](Model::compile) it, then
+/// [`fit`](Model::fit), [`evaluate`](Model::evaluate) and [`predict`](Model::predict).
+///
+/// [`Sequential`](super::Sequential) makes one of a list of layers, [`Model::new`] one of symbolic
+/// values with any number of inputs and outputs.
+pub struct Model {
+    pub(super) recipe: Recipe,
+    pub(super) trainable: bool,
+    /// The variables of each layer of the recipe, in Keras' order of weights.
+    variables: Vec<Vec<String>>,
+    specs: IndexMap<String, WeightSpec>,
+    pub(super) weights: Weights,
+    pub(super) settings: Option<Settings>,
+    pub(super) programs: Programs,
+    pub(super) stop_training: bool,
+}
+
+/// What is known of a weight without its value.
+#[derive(Clone, Debug)]
+pub(super) struct WeightSpec {
+    pub dims: Vec<usize>,
+    pub bytes: usize,
+    pub trainable: bool,
+}
+
+impl WeightSpec {
+    pub fn len(&self) -> usize {
+        self.dims.iter().product()
+    }
+}
+
+/// The values that all programs of a model share.
+pub(super) struct Weights {
+    pub executor: Arc<dyn Executor>,
+    pub state: Box<dyn State>,
+    pub seed: u64,
+    /// The number of training steps done; random ops depend on it.
+    pub step: u64,
+}
+
+/// A model inside another: its recipe, and the values that its weights begin with.
+pub(super) struct Nested {
+    pub recipe: Recipe,
+    pub values: Vec<(String, Array)>,
+}
+
+impl Model {
+    /// Makes a model of the layers between these symbolic values. Its name is `model`.
+    pub fn new(inputs: &dyn Symbols, outputs: &dyn Symbols) -> Result<Model> {
+        Model::named("model", inputs, outputs)
+    }
+
+    /// Makes a model with this name.
+    pub fn named(name: &str, inputs: &dyn Symbols, outputs: &dyn Symbols) -> Result<Model> {
+        let (inputs, outputs): (Vec<KerasTensor>, Vec<KerasTensor>) = (inputs.symbols(), outputs.symbols());
+        Model::of(Recipe::new(name, &inputs, &outputs)?)
+    }
+
+    pub(super) fn of(recipe: Recipe) -> Result<Model> {
+        let executor = RunConfig::new().executor();
+        let seed = 0;
+        let state = executor.place(&estimand_graph::Variables::default(), seed)?;
+        let mut model = Model {
+            recipe,
+            trainable: true,
+            variables: Vec::new(),
+            specs: IndexMap::new(),
+            weights: Weights { executor, state, seed, step: 0 },
+            settings: None,
+            programs: Programs::default(),
+            stop_training: false,
+        };
+        model.describe_weights()?;
+        model.place(seed)?;
+        Ok(model)
+    }
+
+    /// Makes the weights anew from a seed; by default it is 0. The seed also decides the random
+    /// numbers of training, such as the order of rows and the units that are dropped.
+    #[must_use = "the model with the new weights is returned"]
+    pub fn seed(mut self, seed: u64) -> Result<Model> {
+        self.place(seed)?;
+        Ok(self)
+    }
+
+    /// Finds the variables of all layers in a graph of their own.
+    fn describe_weights(&mut self) -> Result<()> {
+        let graph = Graph::with_mode(Mode::Train);
+        let mut replay = Replay::new(&self.recipe);
+        let places = self.recipe.placeholders(&graph);
+        replay.call(&graph, &places, Flags { training: None, trainable: self.trainable });
+        graph.check()?;
+        self.variables = replay.variables();
+        let spec = |spec: &estimand_graph::VarSpec| WeightSpec {
+            dims: spec.dims.to_vec(),
+            bytes: spec.dims.iter().product::<usize>() * spec.dtype.size(),
+            trainable: spec.role == Role::Model { trainable: true },
+        };
+        let body = graph.body();
+        self.specs = body.variables().iter().map(|(_, var)| (var.name.clone(), spec(var))).collect();
+        Ok(())
+    }
+
+    /// Gives all weights their initial values, and those of inner models the values they had.
+    fn place(&mut self, seed: u64) -> Result<()> {
+        let state = self.fresh_state(seed)?;
+        (self.weights.state, self.weights.seed, self.weights.step) = (state, seed, 0);
+        self.programs = Programs::default();
+        Ok(())
+    }
+
+    /// Drops all values but those of the model's own weights.
+    pub(super) fn keep_weights_only(&mut self) -> Result<()> {
+        let mut state = self.fresh_state(self.weights.seed)?;
+        self.weight_names().try_for_each(|name| state.write(name, &self.weights.state.read(name)?))?;
+        self.weights.state = state;
+        Ok(())
+    }
+
+    fn fresh_state(&self, seed: u64) -> Result<Box<dyn State>> {
+        let graph = Graph::with_mode(Mode::Train);
+        let places = self.recipe.placeholders(&graph);
+        Replay::new(&self.recipe).call(&graph, &places, Flags::default());
+        graph.check()?;
+        let mut state = self.weights.executor.place(graph.body().variables(), seed)?;
+        for layer in &self.recipe.layers {
+            if let Step::Model(nested) = &layer.step {
+                for (name, value) in &nested.values {
+                    state.write(&format!("{}/{name}", layer.name), value)?;
+                }
+            }
+        }
+        Ok(state)
+    }
+
+    /// The model's name: `sequential` or `model`, unless it was given.
+    pub fn name(&self) -> &str {
+        &self.recipe.name
+    }
+
+    /// The names of the inputs, in order.
+    pub fn input_names(&self) -> Vec<&str> {
+        self.recipe.input_names()
+    }
+
+    /// The names of the outputs, in order: those of the layers that make them.
+    pub fn output_names(&self) -> Vec<String> {
+        self.recipe.output_names()
+    }
+
+    /// The shapes of the outputs.
+    pub fn output_shapes(&self) -> Vec<&Shape> {
+        self.recipe.output_specs().into_iter().map(|spec| &spec.shape).collect()
+    }
+
+    /// The layers, in Keras' order. The inputs of a `Sequential` are not among them.
+    pub fn layers(&self) -> Vec<ModelLayer<'_>> {
+        let all = self.recipe.layers.iter().zip(&self.variables);
+        let shown = all.filter(|(layer, _)| !(self.recipe.is_sequential && matches!(layer.step, Step::Input(_))));
+        shown.map(|(layer, variables)| ModelLayer { model: self, layer, variables }).collect()
+    }
+
+    /// The layer with this name. For an unknown name, the error suggests the nearest one.
+    pub fn get_layer(&self, name: &str) -> Result<ModelLayer<'_>> {
+        let layers = self.layers();
+        let found = layers.into_iter().find(|layer| layer.name() == name);
+        found.ok_or_else(|| self.unknown_layer(name))
+    }
+
+    fn unknown_layer(&self, name: &str) -> Error {
+        let what = format!("layer of model `{}`", self.name());
+        Error::unknown(&what, name, self.recipe.layers.iter().map(|layer| layer.name.as_str()))
+    }
+
+    /// The number of weights, trained or not.
+    pub fn count_params(&self) -> usize {
+        self.weight_names().map(|name| self.specs[name].len()).sum()
+    }
+
+    /// The names of all weights, in the order of [`get_weights`](Model::get_weights).
+    pub fn weight_names(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().flatten().map(String::as_str)
+    }
+
+    pub(super) fn spec_of(&self, weight: &str) -> &WeightSpec {
+        &self.specs[weight]
+    }
+
+    /// The values of all weights: by layer, trained or not, in Keras' order.
+    pub fn get_weights(&self) -> Result<Vec<Array>> {
+        self.weight_names().map(|name| self.weights.state.read(name)).collect()
+    }
+
+    /// Sets all weights, in the order of [`get_weights`](Model::get_weights). Nothing changes
+    /// unless all fit.
+    pub fn set_weights(&mut self, values: &[Array]) -> Result<()> {
+        let names: Vec<String> = self.weight_names().map(str::to_string).collect();
+        set(&mut *self.weights.state, &names, &self.specs, values, &format!("model `{}`", self.recipe.name))
+    }
+
+    /// Sets the weights of one layer.
+    pub fn set_layer_weights(&mut self, layer: &str, values: &[Array]) -> Result<()> {
+        let names = self.get_layer(layer)?.variables.to_vec();
+        set(&mut *self.weights.state, &names, &self.specs, values, &format!("layer `{layer}`"))
+    }
+
+    /// Lets optimizers change the weights of a layer, or keeps them from it. By default they
+    /// change all weights. A frozen `BatchNorm` runs as in inference, as in Keras.
+    ///
+    /// Unlike in Keras, this counts from the next step on, without another `compile`.
+    pub fn set_layer_trainable(&mut self, layer: &str, trainable: bool) -> Result<()> {
+        match self.recipe.layers.iter_mut().find(|known| known.name == layer) {
+            Some(found) => found.trainable = trainable,
+            None => return Err(self.unknown_layer(layer)),
+        }
+        self.programs = Programs::default();
+        self.describe_weights()
+    }
+
+    /// Lets optimizers change the weights of the whole model, or keeps them from it.
+    pub fn set_trainable(&mut self, trainable: bool) -> Result<()> {
+        self.trainable = trainable;
+        self.programs = Programs::default();
+        self.describe_weights()
+    }
+
+    /// Adds the model to the graph of these tensors and returns its outputs, for example in a
+    /// model function. The graph makes new variables, which start with their initializers.
+    ///
+    /// The graph's mode decides whether this is training, unless the
+    /// [`LayerInputs`](estimand_nn::LayerInputs) do.
+    #[track_caller]
+    pub fn call(&self, inputs: &dyn AsInputs) -> Result<Vec<Tensor>> {
+        let inputs = inputs.as_inputs();
+        let (tensors, training) = (inputs.tensors(), inputs.training_flag());
+        let n = self.recipe.inputs.len();
+        let Some(first) = tensors.first().filter(|_| tensors.len() == n) else {
+            let text = format!("model `{}` got {} tensors; expected {n}", self.name(), tensors.len());
+            return Err(Error::config(text).help(format!("pass one for each of {}", self.input_names().join(", "))));
+        };
+        fits(&self.recipe, self.name(), tensors)?;
+        let graph = first.graph();
+        let _line = graph.line(std::panic::Location::caller(), file!());
+        let outputs = Replay::new(&self.recipe).call(graph, tensors, Flags { training, trainable: self.trainable });
+        graph.check()?;
+        Ok(outputs)
+    }
+
+    /// Makes a layer of the model, which may be applied several times inside another model. The
+    /// other model begins with copies of the current weights.
+    #[track_caller]
+    pub fn shared(self) -> SharedLayer {
+        let values =
+            self.weight_names().filter_map(|name| Some((name.to_string(), self.weights.state.read(name).ok()?)));
+        let values = values.collect();
+        let mut recipe = self.recipe;
+        if !self.trainable {
+            recipe.layers.iter_mut().for_each(|layer| layer.trainable = false);
+        }
+        SharedLayer::of(Step::Model(Arc::new(Nested { recipe, values })))
+    }
+
+    /// Applies the model to symbolic values, as a layer of another model. It must have one output.
+    #[track_caller]
+    pub fn on(self, inputs: &dyn Symbols) -> KerasTensor {
+        self.shared().on(inputs)
+    }
+
+    /// The table that Keras prints: layers, shapes, numbers of weights.
+    pub fn summary(&self) -> String {
+        super::summary::table(self)
+    }
+
+    pub(super) fn check_compiled(&self) -> Result<&Settings> {
+        self.settings.as_ref().ok_or_else(|| {
+            Error::config(format!("model `{}` has not been compiled", self.name()))
+                .help("call model.compile(Compile::new(optimizer, loss)) before training or evaluation")
+        })
+    }
+}
+
+/// Sets weights by name after all of them were checked.
+fn set(
+    state: &mut dyn State,
+    names: &[String],
+    specs: &IndexMap<String, WeightSpec>,
+    values: &[Array],
+    of: &str,
+) -> Result<()> {
+    if names.len() != values.len() {
+        let text = format!("{of} got {} weights; it has {}", values.len(), names.len());
+        return Err(Error::config(text).help(format!("its weights are {}", names.join(", "))));
+    }
+    for (name, value) in names.iter().zip(values) {
+        if value.dims() != specs[name].dims {
+            let text =
+                format!("weight `{name}` of {of} got the shape {:?}; expected {:?}", value.dims(), specs[name].dims);
+            return Err(Error::shape(text));
+        }
+    }
+    names.iter().zip(values).try_for_each(|(name, value)| state.write(name, value))
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layers: Vec<&str> = self.recipe.layers.iter().map(|layer| layer.name.as_str()).collect();
+        f.debug_struct("Model").field("name", &self.name()).field("layers", &layers).finish_non_exhaustive()
+    }
+}
+
+/// A layer of a model.
+#[derive(Clone, Copy)]
+pub struct ModelLayer<'a> {
+    model: &'a Model,
+    pub(super) layer: &'a RecipeLayer,
+    variables: &'a [String],
+}
+
+impl<'a> ModelLayer<'a> {
+    /// The layer's name in the model.
+    pub fn name(&self) -> &'a str {
+        &self.layer.name
+    }
+
+    /// The layer's class in Keras, such as `Dense`.
+    pub fn class_name(&self) -> String {
+        self.layer.step.class_name()
+    }
+
+    /// The number of weights, trained or not.
+    pub fn count_params(&self) -> usize {
+        self.variables.iter().map(|name| self.model.specs[name].len()).sum()
+    }
+
+    /// Whether optimizers change its weights.
+    pub fn is_trainable(&self) -> bool {
+        let own = match &self.layer.step {
+            Step::Layer(layer) => layer.config().trainable,
+            Step::Input(_) | Step::Model(_) => true,
+        };
+        self.model.trainable && self.layer.trainable && own
+    }
+
+    /// The values of its weights.
+    pub fn get_weights(&self) -> Result<Vec<Array>> {
+        self.variables.iter().map(|name| self.model.weights.state.read(name)).collect()
+    }
+
+    /// The layer value, unless this is an input or a model.
+    pub fn layer(&self) -> Option<&'a dyn estimand_nn::Layer> {
+        match &self.layer.step {
+            Step::Layer(layer) => Some(&**layer),
+            Step::Input(_) | Step::Model(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for ModelLayer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name(), self.class_name())
+    }
+}

@@ -1,0 +1,206 @@
+//! Replays a recipe into a graph: makes the variables of its layers once, and adds the nodes of
+//! each call.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use estimand_graph::{Graph, Tensor};
+use estimand_nn::layer::{Build, Config, LayerCall};
+use estimand_nn::{Layer, LayerInputs, Shared};
+use estimand_tensor::{Dim, Error, Result, Shape};
+
+use super::recipe::Recipe;
+use super::symbol::Step;
+
+/// Settings of one replay.
+#[derive(Clone, Copy)]
+pub(super) struct Flags {
+    /// Whether to compute as in training; by default the graph's mode decides.
+    pub training: Option<bool>,
+    /// Whether optimizers may change the weights.
+    pub trainable: bool,
+}
+
+impl Default for Flags {
+    fn default() -> Flags {
+        Flags { training: None, trainable: true }
+    }
+}
+
+/// A recipe in a graph: which of its layers are built, with their variables.
+pub(super) struct Replay<'a> {
+    recipe: &'a Recipe,
+    built: Vec<Option<Built>>,
+}
+
+/// A layer that has its variables.
+pub(super) enum Built {
+    Layer { shared: Shared, variables: Vec<String> },
+    Model(Vec<Option<Built>>),
+}
+
+impl Built {
+    /// The names of the variables, in Keras' order.
+    fn variables(&self, names: &mut Vec<String>) {
+        match self {
+            Built::Layer { variables, .. } => names.extend(variables.iter().cloned()),
+            Built::Model(built) => built.iter().flatten().for_each(|built| built.variables(names)),
+        }
+    }
+}
+
+impl<'a> Replay<'a> {
+    pub fn new(recipe: &'a Recipe) -> Replay<'a> {
+        Replay { recipe, built: recipe.layers.iter().map(|_| None).collect() }
+    }
+
+    /// Adds the nodes of all calls. Mistakes are kept by the graph.
+    pub fn call(&mut self, graph: &Graph, inputs: &[Tensor], flags: Flags) -> Vec<Tensor> {
+        replay(self.recipe, &mut self.built, graph, inputs, flags)
+    }
+
+    /// The variables of each layer, in the order of the layers.
+    pub fn variables(&self) -> Vec<Vec<String>> {
+        let of = |built: &Option<Built>| {
+            let mut names = Vec::new();
+            built.iter().for_each(|built| built.variables(&mut names));
+            names
+        };
+        self.built.iter().map(of).collect()
+    }
+}
+
+fn replay(recipe: &Recipe, built: &mut [Option<Built>], graph: &Graph, inputs: &[Tensor], flags: Flags) -> Vec<Tensor> {
+    let mut results: Vec<Vec<Tensor>> = Vec::with_capacity(recipe.calls.len());
+    for (i, call) in recipe.calls.iter().enumerate() {
+        let layer = &recipe.layers[call.layer];
+        if let Some(place) = recipe.inputs.iter().position(|&input| input == i) {
+            results.push(vec![inputs[place].clone()]);
+            continue;
+        }
+        let given: Vec<Tensor> = call.inputs.iter().map(|&(call, output)| results[call][output].clone()).collect();
+        let flags = Flags { trainable: flags.trainable && layer.trainable, ..flags };
+        let _line = graph.line(layer.site, file!());
+        let mut made = apply(&layer.step, &mut built[call.layer], &layer.name, graph, &given, flags);
+        // A mistake leaves fewer results; the graph keeps it.
+        while let (true, Some(last)) = (made.len() < call.outputs.len(), made.last().cloned()) {
+            made.push(last);
+        }
+        results.push(made);
+    }
+    recipe.outputs.iter().map(|&(call, output)| results[call][output].clone()).collect()
+}
+
+/// Applies one layer to tensors. The first call makes its variables.
+pub(super) fn apply(
+    step: &Step,
+    built: &mut Option<Built>,
+    name: &str,
+    graph: &Graph,
+    inputs: &[Tensor],
+    flags: Flags,
+) -> Vec<Tensor> {
+    match step {
+        Step::Input(_) => vec![graph.error(Error::internal("an Input was called as a layer"))],
+        Step::Layer(layer) => {
+            let before = graph.body().variables().len();
+            let is_new = built.is_none();
+            let built = built.get_or_insert_with(|| {
+                let config =
+                    Config { name: Some(name.to_string()), trainable: flags.trainable && layer.config().trainable };
+                Built::Layer { shared: Shared::new(Renamed { layer: layer.clone(), config }), variables: Vec::new() }
+            });
+            let Built::Layer { shared, variables } = built else { return Vec::new() };
+            let mut given = LayerInputs::of(&inputs.to_vec());
+            if let Some(training) = flags.training {
+                given = given.training(training);
+            }
+            let result = shared.apply(&given);
+            if is_new {
+                let body = graph.body();
+                variables.extend(body.variables().iter().skip(before).map(|(_, spec)| spec.name.clone()));
+            }
+            vec![result]
+        }
+        Step::Model(nested) => {
+            let recipe = &nested.recipe;
+            if inputs.len() != recipe.inputs.len() {
+                let (n, wanted) = (inputs.len(), recipe.inputs.len());
+                let text =
+                    format!("model `{name}` got {n} values; expected {wanted}: {}", recipe.input_names().join(", "));
+                return vec![graph.error(Error::config(text))];
+            }
+            if let Err(error) = fits(recipe, name, inputs) {
+                return vec![graph.error(error)];
+            }
+            let new = || Built::Model(recipe.layers.iter().map(|_| None).collect());
+            let Built::Model(layers) = built.get_or_insert_with(new) else { return Vec::new() };
+            let _scope = graph.reopen(name);
+            replay(recipe, layers, graph, inputs, flags)
+        }
+    }
+}
+
+/// Checks that tensors have the dtypes and shapes of a model's inputs.
+pub(super) fn fits(recipe: &Recipe, name: &str, inputs: &[Tensor]) -> Result<()> {
+    for ((tensor, spec), input) in inputs.iter().zip(recipe.input_specs()).zip(recipe.input_names()) {
+        let (given, wanted) = (tensor.shape().dims(), spec.shape.dims());
+        let differs = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
+        if tensor.is_poisoned() {
+            continue;
+        }
+        if given.len() != wanted.len() || given.iter().zip(wanted).any(differs) || tensor.dtype() != spec.dtype {
+            let text = format!(
+                "input `{input}` of model `{name}` got {}{}; expected {}{}",
+                tensor.dtype(),
+                shown(tensor.shape()),
+                spec.dtype,
+                shown(&spec.shape)
+            );
+            return Err(Error::shape(text));
+        }
+    }
+    Ok(())
+}
+
+/// A shape for messages: `[batch, any, 4]`.
+pub(super) fn shown(shape: &Shape) -> String {
+    let dim = |dim: &Dim| match *dim {
+        Graph::ANY => "any".to_string(),
+        dim => dim.to_string(),
+    };
+    format!("[{}]", shape.dims().iter().map(dim).collect::<Vec<_>>().join(", "))
+}
+
+/// A layer under the name and with the flags that its model gives it.
+#[derive(Debug)]
+struct Renamed {
+    layer: Arc<dyn Layer>,
+    config: Config,
+}
+
+impl Layer for Renamed {
+    fn kind(&self) -> &'static str {
+        self.layer.kind()
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        self.layer.build(build);
+    }
+
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
+        self.layer.call(call)
+    }
+
+    fn n_inputs(&self) -> RangeInclusive<usize> {
+        self.layer.n_inputs()
+    }
+
+    fn named_inputs(&self) -> &'static [&'static str] {
+        self.layer.named_inputs()
+    }
+}

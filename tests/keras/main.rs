@@ -1,0 +1,8 @@
+//! Tests of `estimand::keras`: models, their tables, training and its mistakes.
+//!
+//! Training is compared with a running tf.keras in `oracles/live/keras_models.py`.
+
+mod fit;
+mod mistakes;
+mod models;
+mod summary;

@@ -1,0 +1,133 @@
+//! Models as recipes: shared layers, inner models, weights, freezing, graphs of model functions.
+
+use estimand::graph::Graph;
+use estimand::keras::{Compile, Fit, Functional, Input, Model, Sequential, SharedLayer};
+use estimand::nn::{Add, Subtract};
+use estimand::prelude::*;
+
+fn rows(dims: &[usize], f: impl Fn(usize) -> f32) -> Array {
+    Array::from_vec(dims, (0..dims.iter().product()).map(f).collect()).unwrap()
+}
+
+fn f32s(array: &Array) -> Vec<f32> {
+    array.as_slice::<f32>().unwrap().to_vec()
+}
+
+#[test]
+fn a_shared_layer_has_one_set_of_weights() {
+    let (left, right) = (Input::new([2]).tensor(), Input::new([2]).tensor());
+    let tower = SharedLayer::new(Dense::new(1).use_bias(false));
+    let distance = Subtract::new().on(&[tower.on(&left), tower.on(&right)]);
+    let mut model = Model::new(&[&left, &right], &distance).unwrap();
+    assert_eq!(model.input_names(), ["input_1", "input_2"]);
+    assert_eq!(model.count_params(), 2);
+    model.set_weights(&[rows(&[2, 1], |i| i as f32 + 1.0)]).unwrap();
+    let (a, b) = (rows(&[1, 2], |_| 3.0), rows(&[1, 2], |_| 1.0));
+    // (3 + 2 * 3) - (1 + 2 * 1)
+    assert_eq!(f32s(&model.predict([&a, &b]).unwrap()), [6.0]);
+    // By name, in any order.
+    assert_eq!(f32s(&model.predict([("input_2", &a), ("input_1", &b)]).unwrap()), [-6.0]);
+}
+
+#[test]
+fn an_inner_model_keeps_its_weights_and_trains_with_the_outer_one() {
+    let mut inner = Sequential::new().name("inner").input([2]).add(Dense::new(2)).build().unwrap();
+    inner.set_weights(&[rows(&[2, 2], |i| i as f32), rows(&[2], |_| 0.5)]).unwrap();
+    let input = Input::new([2]).tensor();
+    let shared = inner.shared();
+    let output = Dense::new(1).on(&shared.on(&shared.on(&input)));
+    let mut model = Model::new(&input, &output).unwrap();
+    assert_eq!(
+        model.weight_names().collect::<Vec<_>>(),
+        ["inner/dense/kernel", "inner/dense/bias", "dense/kernel", "dense/bias"]
+    );
+    assert_eq!(f32s(&model.get_layer("inner").unwrap().get_weights().unwrap()[0]), [0.0, 1.0, 2.0, 3.0]);
+    model.compile(Compile::new("sgd", "mse")).unwrap();
+    let (x, y) = (rows(&[4, 2], |i| i as f32 / 8.0), rows(&[4, 1], |i| i as f32));
+    model.fit(Fit::new((&x, &y)).verbose(0)).unwrap();
+    assert_ne!(f32s(&model.get_layer("inner").unwrap().get_weights().unwrap()[0]), [0.0, 1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn several_outputs_of_an_inner_model() {
+    let input = Input::new([3]).name("x").tensor();
+    let two = Model::named("two", &input, &[Dense::new(2).on(&input), Dense::new(2).on(&input)]).unwrap();
+    let outer = Input::new([3]).tensor();
+    let both = two.shared().on_all(&outer);
+    let model = Model::new(&outer, &Add::new().on(&both)).unwrap();
+    assert_eq!(model.output_shapes()[0].to_string(), "[batch, 2]");
+    assert_eq!(model.count_params(), 16);
+}
+
+#[test]
+fn frozen_layers_stay_and_frozen_batch_norm_uses_its_statistics() {
+    let net = Sequential::new().input([3]).add(Dense::new(4)).add(BatchNorm::new()).add(Dense::new(1));
+    let mut model = net.build().unwrap();
+    model.compile(Compile::new("sgd", "mse")).unwrap();
+    let (x, y) = (rows(&[8, 3], |i| (i % 5) as f32), rows(&[8, 1], |i| i as f32));
+    model.set_layer_trainable("dense", false).unwrap();
+    model.set_layer_trainable("batch_normalization", false).unwrap();
+    let before = model.get_weights().unwrap();
+    let frozen = model.test_on_batch((&x, &y)).unwrap()["loss"];
+    // With its moving statistics, a training step computes what a test computes.
+    assert_eq!(model.train_on_batch((&x, &y)).unwrap()["loss"], frozen);
+    let after = model.get_weights().unwrap();
+    assert_eq!(before[..6], after[..6]);
+    assert_ne!(before[6], after[6]);
+    model.set_layer_trainable("batch_normalization", true).unwrap();
+    assert_ne!(model.train_on_batch((&x, &y)).unwrap()["loss"], model.test_on_batch((&x, &y)).unwrap()["loss"]);
+    model.set_trainable(false).unwrap();
+    let error = model.train_on_batch((&x, &y)).unwrap_err().to_string();
+    assert!(error.contains("model `sequential` has no weights to train"), "{error}");
+}
+
+#[test]
+fn a_recipe_replays_into_any_graph() {
+    let model = Sequential::new().input([3]).add(Dense::new(4).relu()).add(Dropout::new(0.5)).build().unwrap();
+    for (training, ops) in [(true, true), (false, false)] {
+        let g = Graph::with_mode(Mode::Predict);
+        let x = g.placeholder("x", DType::F32, [Dim::BATCH, 3.into()]);
+        let y = model.call(&LayerInputs::of(&x).training(training)).unwrap();
+        assert_eq!(y[0].shape().to_string(), "[batch, 4]");
+        assert!(g.body().variables().find("dense/kernel").is_ok());
+        let mut session = Session::new(&g).unwrap();
+        let out = session.run(&[&y[0]], &[(&x, rows(&[64, 3], |i| (i % 7) as f32))]).unwrap();
+        let again = session.run(&[&model_relu(&g, &x)], &[(&x, rows(&[64, 3], |i| (i % 7) as f32))]).unwrap();
+        assert_eq!(out[0] != again[0], ops, "dropout changes the result in training only");
+    }
+}
+
+/// The same without dropout, from the variables of the graph.
+fn model_relu(g: &Graph, x: &Tensor) -> Tensor {
+    (x.matmul(&g.get_variable("dense/kernel")) + g.get_variable("dense/bias")).relu()
+}
+
+#[test]
+fn steps_of_unknown_number_stay_related() {
+    // The sum of two sequences needs to know that they are of the same length.
+    let steps = Input::new([Graph::ANY, 4.into()]).tensor();
+    let x = Dense::new(4).on(&steps);
+    let sum = Add::new().on(&[&steps, &x]);
+    let mut model = Model::new(&steps, &Lstm::new(2).on(&sum)).unwrap();
+    for n in [3, 5] {
+        assert_eq!(model.predict(rows(&[2, n, 4], |i| i as f32)).unwrap().dims(), [2, 2]);
+    }
+}
+
+#[test]
+fn weights_are_set_whole_or_not_at_all() {
+    let mut model = Sequential::new().input([2]).add(Dense::new(2)).build().unwrap();
+    let before = model.get_weights().unwrap();
+    let error = model.set_weights(&[rows(&[2, 2], |_| 9.0), rows(&[3], |_| 9.0)]).unwrap_err().to_string();
+    assert!(error.contains("weight `dense/bias` of model `sequential` got the shape [3]; expected [2]"), "{error}");
+    let error = model.set_weights(&[rows(&[2, 2], |_| 9.0)]).unwrap_err().to_string();
+    assert!(error.contains("got 1 weights; it has 2"), "{error}");
+    assert_eq!(model.get_weights().unwrap(), before);
+}
+
+#[test]
+fn the_seed_decides_the_weights() {
+    let make = |seed| Sequential::new().input([2]).add(Dense::new(2)).build().unwrap().seed(seed).unwrap();
+    assert_eq!(make(1).get_weights().unwrap(), make(1).get_weights().unwrap());
+    assert_ne!(make(1).get_weights().unwrap(), make(2).get_weights().unwrap());
+}
