@@ -116,7 +116,8 @@ fn full_queues_and_deadlines() {
     while refused.is_none() {
         std::thread::scope(|threads| {
             let waiting = threads.spawn(|| rest(&running).post("/v1/models/flats:predict", &body));
-            // Two more rows do not fit beside the one that waits. Until it waits, they fill a batch.
+            // Two more rows do not fit beside the one that waits. Until it waits, they fill a
+            // batch.
             let mut client = rest(&running);
             while refused.is_none() && !waiting.is_finished() {
                 let reply = client.post("/v1/models/flats:predict", &self::body(1, 2));
