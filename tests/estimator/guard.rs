@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use estimand::adapt_once;
 use estimand::data::{Csv, datasets};
@@ -209,6 +209,8 @@ fn an_exporter_remembers_its_own_best() -> Result<()> {
 }
 
 const KILLED: &str = "ESTIMAND_TEST_KILLED_EXPORT";
+/// A folder as TensorFlow names one that is not complete.
+const THEIRS: &str = "temp-1700000000";
 
 fn census(folder: &Path) -> Result<Estimator> {
     let rows = datasets::load("adult", "train[:200]")?.dataset();
@@ -239,19 +241,28 @@ fn a_killed_export_is_never_seen() -> Result<()> {
     let folder = Folder::new();
     let model = census(folder.path())?;
     let exports = folder.path().join("exports");
-    fs::create_dir_all(exports.join("temp-1700000000")).unwrap();
+    fs::create_dir_all(exports.join(THEIRS)).unwrap();
+    let is_ours = |name: &str| name.starts_with("temp-") && name != THEIRS;
     let (mut n_left, mut delay) = (0, 7_u64);
     for _ in 0..20 {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "guard::child", "--ignored", "--test-threads=1"]).env(KILLED, folder.path());
+        let known = names(&exports);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let is_new = |name: &String| is_ours(name) && !known.contains(name);
+        let end = Instant::now() + Duration::from_secs(60);
+        while !names(&exports).iter().any(is_new) {
+            assert!(Instant::now() < end, "the export did not begin");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Any moment: before the first file, within one, before the name.
         delay = delay.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis(10 + (delay >> 33) % 300));
+        std::thread::sleep(Duration::from_millis((delay >> 33) % 60));
         child.kill().unwrap();
         child.wait().unwrap();
-        for name in names(&exports) {
-            match name.starts_with("temp-") {
-                true => n_left += usize::from(name != "temp-1700000000"),
+        for name in names(&exports).into_iter().filter(|name| name != THEIRS) {
+            match is_ours(&name) {
+                true => n_left += 1,
                 false => drop(verify(exports.join(name))?),
             }
         }
@@ -259,7 +270,7 @@ fn a_killed_export_is_never_seen() -> Result<()> {
     assert!(n_left > 0, "no export was killed in the middle");
     let last = model.export_saved_model(&exports, ExportSpec::default())?;
     let left: Vec<String> = names(&exports).into_iter().filter(|name| name.starts_with("temp-")).collect();
-    assert_eq!(left, ["temp-1700000000"]);
+    assert_eq!(left, [THEIRS]);
     assert!(SavedModel::open(last)?.signature("predict").is_ok());
     Ok(())
 }
