@@ -190,13 +190,33 @@ impl State for CpuState {
     }
 
     fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()> {
+        self.extend_with(variables, seed, &[])
+    }
+
+    /// The initial value of a large table takes longer than to read it, so it is not made in vain.
+    fn extend_with(&mut self, variables: &Variables, seed: u64, values: &[(VarId, Array)]) -> Result<()> {
         self.check_live()?;
+        for (id, value) in values {
+            let name = &variables.spec(*id).name;
+            if self.slots.contains_key(name) {
+                self.write(name, value)?;
+            }
+        }
+        let given: HashMap<VarId, &Array> = values.iter().map(|(id, value)| (*id, value)).collect();
         for (id, spec) in variables.iter() {
             if self.slots.contains_key(&spec.name) {
                 continue;
             }
+            let value = match given.get(&id) {
+                Some(value) if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] => {
+                    let (found, expected) = ((value.dtype(), value.dims()), (spec.dtype, &spec.dims[..]));
+                    return Err(misfit(&spec.name, found, expected));
+                }
+                Some(value) => own(value)?,
+                None => variables.initial(id, seed)?,
+            };
             let slot = self.arrays.len();
-            self.put(slot, variables.initial(id, seed)?)?;
+            self.put(slot, value)?;
             self.slots.insert(spec.name.clone(), slot);
             self.layout = new_layout();
         }

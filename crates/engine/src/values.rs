@@ -28,6 +28,5 @@ pub fn replace_values(
             .at(spec.site));
         }
     }
-    state.extend(variables, seed)?;
-    values.iter().try_for_each(|(id, value)| state.write(&variables.spec(*id).name, value))
+    state.extend_with(variables, seed, values)
 }

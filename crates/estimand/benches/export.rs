@@ -135,8 +135,10 @@ fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("estimand-bench-export-{}", std::process::id()));
     census_figures(&folder)?;
     if std::env::args().any(|argument| argument == "--table") {
-        table_figure(&folder)?;
-        std::fs::remove_dir_all(&folder).map_err(|e| Error::io(&folder, "remove", &e))?;
+        let large = folder.join("large");
+        std::fs::create_dir_all(&large).map_err(|e| Error::io(&large, "make", &e))?;
+        table_figure(&large)?;
+        std::fs::remove_dir_all(&large).map_err(|e| Error::io(&large, "remove", &e))?;
     }
     Ok(())
 }

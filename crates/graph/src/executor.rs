@@ -113,6 +113,13 @@ pub trait State: Any + Send + Sync {
     /// Adds the variables that the state does not hold yet, and fills each with its initializer.
     fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()>;
 
+    /// Adds the variables that the state does not hold yet, and gives some variables these values;
+    /// dtypes and sizes must fit. Other new variables are filled with their initializers.
+    fn extend_with(&mut self, variables: &Variables, seed: u64, values: &[(VarId, Array)]) -> Result<()> {
+        self.extend(variables, seed)?;
+        values.iter().try_for_each(|(id, value)| self.write(&variables.spec(*id).name, value))
+    }
+
     /// Returns an independent copy, which further training does not change.
     fn copy(&self) -> Result<Box<dyn State>>;
 

@@ -80,6 +80,17 @@ impl Owner {
     }
 }
 
+impl Drop for Owner {
+    /// Releases the lock at once. To close the file is not enough: a process that another thread is
+    /// starting holds a copy of it until it runs its program.
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // If that fails, the lock is released when the last copy is closed.
+            let _ = file.unlock();
+        }
+    }
+}
+
 /// Returns the locked lock file; `None` if the file system has no locks.
 fn lock(folder: &Path) -> Result<Option<File>> {
     let path = folder.join(FILE_NAME);
