@@ -14,17 +14,11 @@ use estimand_checkpoint::{BundleReader, BundleWriter};
 use estimand_tensor::Sha256;
 use serde_json::Value as Json;
 
+use crate::export::names;
 use crate::models::{Folder, line, linear};
 
 fn document(export: &Path) -> Json {
     serde_json::from_slice(&fs::read(export.join("assets.extra/estimand.json")).unwrap()).unwrap()
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 /// Four people in a file, and a model of them.

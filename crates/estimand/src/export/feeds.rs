@@ -12,6 +12,8 @@ use crate::kept_rows::TrainingRows;
 
 /// A string that no vocabulary has.
 const UNKNOWN: &[u8] = b"\x00 no such term \xff";
+/// The most values of a padded feed.
+const MAX_PADDED: usize = 1 << 24;
 /// A number that is far outside of any data, and whose square still is a number.
 const EXTREME: f64 = 1e18;
 
@@ -174,6 +176,12 @@ fn padded(ragged: &Ragged) -> Result<Array> {
     let splits = ragged.row_splits();
     let width = splits.windows(2).map(|row| (row[1] - row[0]) as usize).max().unwrap_or(0);
     let dims = [ragged.n_rows(), width];
+    // One long row among many short ones would take any amount of memory.
+    if ragged.n_rows().checked_mul(width).is_none_or(|n| n > MAX_PADDED) {
+        return Err(Error::shape(format!(
+            "rows that are padded to {dims:?} are too many; at most {MAX_PADDED} values"
+        )));
+    }
     fn fill<T: Copy>(splits: &[i64], width: usize, values: &[T], nothing: T) -> Vec<T> {
         let mut all = Vec::with_capacity((splits.len().max(1) - 1) * width);
         for row in splits.windows(2) {
@@ -204,6 +212,9 @@ mod tests {
     fn ragged_rows_are_padded_with_what_stands_for_nothing() {
         let ragged = Ragged::new(Array::from([5i64, 6, 7]), vec![0, 2, 2, 3]).unwrap();
         assert_eq!(padded(&ragged).unwrap(), Array::from_vec([3, 2], vec![5i64, 6, -1, -1, 7, -1]).unwrap());
+        let splits: Vec<i64> = std::iter::once(0).chain(vec![10_000; 10_000]).collect();
+        let wide = Ragged::new(Array::from(vec![1i64; 10_000]), splits).unwrap();
+        assert!(padded(&wide).unwrap_err().to_string().contains("padded to [10000, 10000]"));
         let words = Array::from_strings([1], ["a"]).unwrap();
         let ragged = Ragged::new(words, vec![0, 0, 1]).unwrap();
         assert_eq!(padded(&ragged).unwrap(), Array::from_strings([2, 1], ["", "a"]).unwrap());

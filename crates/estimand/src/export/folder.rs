@@ -1,7 +1,8 @@
 //! The folder of an export. It is made under a temporary name, which a server that polls ignores,
 //! and renamed when it is complete.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,7 +23,7 @@ pub(super) struct Unpublished {
     path: PathBuf,
     /// The open folder, locked. Another export removes a folder that nobody has locked: the process
     /// that made it was killed.
-    _lock: Option<File>,
+    _lock: Locked,
 }
 
 impl Unpublished {
@@ -35,13 +36,13 @@ impl Unpublished {
             match fs::create_dir(&path) {
                 Ok(()) => {
                     let lock = lock(&path);
-                    // Another export may have taken the folder for an abandoned one before it was
-                    // locked.
-                    if path.is_dir() {
+                    // Another export may take the new folder for an abandoned one and remove it
+                    // before it is locked.
+                    if !matches!(lock, Locked::Other) && path.is_dir() {
                         return Ok(Unpublished { base: base.to_path_buf(), path, _lock: lock });
                     }
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io(&path, "make", &error)),
             }
         }
@@ -118,10 +119,27 @@ impl Drop for Unpublished {
     }
 }
 
-/// Locks a folder. `None` if another process has locked it, or if the system cannot lock folders.
-fn lock(path: &Path) -> Option<File> {
-    let folder = File::open(path).ok()?;
-    folder.try_lock().ok().map(|()| folder)
+/// The result of locking a folder.
+enum Locked {
+    /// Nobody else has the lock while this file is open.
+    Own(File),
+    /// Another export has the lock, or has removed the folder.
+    Other,
+    /// The system cannot lock folders.
+    Unsupported,
+}
+
+fn lock(path: &Path) -> Locked {
+    let folder = match File::open(path) {
+        Ok(folder) => folder,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Locked::Other,
+        Err(_) => return Locked::Unsupported,
+    };
+    match folder.try_lock() {
+        Ok(()) => Locked::Own(folder),
+        Err(TryLockError::WouldBlock) => Locked::Other,
+        Err(TryLockError::Error(_)) => Locked::Unsupported,
+    }
 }
 
 /// Whether a folder has a temporary name of this library, `temp-SECONDS-RANDOM`. TensorFlow's are
@@ -138,7 +156,7 @@ fn is_temporary(name: &str) -> bool {
 fn remove_abandoned(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(is_temporary)
-            && let Some(lock) = lock(&entry.path())
+            && let Locked::Own(lock) = lock(&entry.path())
         {
             if let Err(error) = fs::remove_dir_all(entry.path()) {
                 warn!("{}", Error::io(entry.path(), "remove", &error).message());
