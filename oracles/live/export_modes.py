@@ -23,10 +23,13 @@ v1 = tf.compat.v1
 BATCH, STEPS_BEFORE, STEPS = 100, 5, 10
 OPTIMIZERS = ["SGD", "momentum", "nesterov", "Adagrad", "Adam", "amsgrad", "weight_decay", "lazy", "Ftrl", "regularized", "scheduled", "RMSProp",
               "centered", "rmsprop_v1", "Adadelta", "Adamax", "Nadam"]
-CASES = ["baseline", "linear", "linear_classes", "linear_regressor", "dnn", "dnn_classes", "dropout", "dnn_batch_norm", "combined", "weighted", "terms",
+CASES = ["baseline", "linear", "linear_classes", "linear_regressor", "dnn", "dnn_classes", "dropout", "dnn_batch_norm", "combined", "weighted", "row_weights", "terms",
          "multi_label", "poisson", "logistic", "heads", "sequential", "metrics", "analysis"] + ["optimizer_" + name for name in OPTIMIZERS]
 # The training draws random numbers, which are not ours.
 RANDOM = ["dropout"]
+# A label that the model does not have, which TensorFlow must refuse: in our graphs it is an `Assert`.
+BAD_LABELS = {"linear": ("binary", [2]), "linear_classes": ("class", [3]), "dnn_classes": ("class", [-1]), "terms": ("term", [b"middle"]),
+              "multi_label": ("ids", [1001]), "poisson": ("class", [-1]), "heads": ("class", [3])}
 # The fields of TensorFlow's own exports: the collections that loaders look for, and the method of the signature.
 METHODS = {"train": "tensorflow/supervised/training", "eval": "tensorflow/supervised/eval"}
 
@@ -35,7 +38,7 @@ def examples(folder):
     """Rows as those of export.py, with labels that are terms, and sequences of three steps."""
     dice, rng = random.Random(SEED), np.random.default_rng(SEED)
     rows = [row(dice, rng) for _ in range(N_ROWS)]
-    more = lambda row: {"term": [b"high" if row["binary"] == [1] else b"low"], "mask": dice.choices([0, 1], k=3), "steps": [float(v) for v in rng.normal(size=3)]}
+    more = lambda row: {"term": [b"high" if row["binary"] == [1] else b"low"], "mask": dice.choices([0, 1], k=3), "row_weight": [dice.choice([0.0, 0.5, 1.0, 3.0])], "steps": [float(v) for v in rng.normal(size=3)]}
     rows = [{**row, **more(row)} for row in rows]
     serialized = [tf.train.Example(features=tf.train.Features(feature={k: feature(v) for k, v in row.items()})).SerializeToString()
                   for row in rows]
@@ -196,6 +199,26 @@ def check_serving(export, batches, case):
     return complaints
 
 
+def check_bad_label(export, batch, case):
+    """One row of the batch has a label that the model does not have. Whole batches were accepted before."""
+    if case not in BAD_LABELS:
+        return []
+    name, values = BAD_LABELS[case]
+    row = tf.train.Example.FromString(batch[-1])
+    row.features.feature[name].CopyFrom(feature(values))
+    complaints = []
+    for tag in ["train", "eval"]:
+        session, meta = loaded(export, tag)
+        with session, session.graph.as_default():
+            examples, outputs = signature_of(meta, tag)
+            try:
+                loss = session.run(outputs["loss"], {examples: batch[:-1] + [row.SerializeToString()]})
+                complaints.append(f"{case}: {tag}: the label {values} is accepted; the loss is {loss}")
+            except tf.errors.InvalidArgumentError:
+                pass
+    return complaints
+
+
 def check_case(program, folder, case, path, serialized):
     place = folder / case
     place.mkdir()
@@ -208,7 +231,7 @@ def check_case(program, folder, case, path, serialized):
     later = [batches[(STEPS_BEFORE + i) % len(batches)] for i in range(STEPS)]
     complaints, worst = check_training(export, later, place, case)
     more, n = check_evaluation(export, batches, place, case)
-    return complaints + more + check_serving(export, batches, case), n, worst
+    return complaints + more + check_serving(export, batches, case) + check_bad_label(export, batches[0], case), n, worst
 
 
 def main():

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use estimand_graph::executor::{State, misfit, missing};
@@ -176,7 +177,11 @@ impl State for CpuState {
     }
 
     fn read(&self, name: &str) -> Result<Array> {
-        own(&self.arrays[self.held(name)?])
+        let array = &self.arrays[self.held(name)?];
+        match self.is_frozen {
+            true => Ok(array.clone()),
+            false => own(array),
+        }
     }
 
     fn write(&mut self, name: &str, value: &Array) -> Result<()> {
@@ -190,37 +195,40 @@ impl State for CpuState {
     }
 
     fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()> {
-        self.extend_with(variables, seed, &[])
+        self.extend_with(variables, seed, Vec::new())
     }
 
     /// The initial value of a large table takes longer than to read it, so it is not made in vain.
-    fn extend_with(&mut self, variables: &Variables, seed: u64, values: &[(VarId, Array)]) -> Result<()> {
+    fn extend_with(&mut self, variables: &Variables, seed: u64, values: Vec<(VarId, Array)>) -> Result<()> {
         self.check_live()?;
-        for (id, value) in values {
-            let name = &variables.spec(*id).name;
-            if self.slots.contains_key(name) {
-                self.write(name, value)?;
-            }
-        }
-        let given: HashMap<VarId, &Array> = values.iter().map(|(id, value)| (*id, value)).collect();
+        let mut given: HashMap<VarId, Array> = values.into_iter().collect();
         for (id, spec) in variables.iter() {
-            if self.slots.contains_key(&spec.name) {
-                continue;
-            }
-            let value = match given.get(&id) {
+            let held = self.slots.get(&spec.name).copied();
+            let value = match given.remove(&id) {
                 Some(value) if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] => {
                     let (found, expected) = ((value.dtype(), value.dims()), (spec.dtype, &spec.dims[..]));
                     return Err(misfit(&spec.name, found, expected));
                 }
-                Some(value) => own(value)?,
+                Some(value) => value,
+                None if held.is_some() => continue,
                 None => variables.initial(id, seed)?,
             };
+            if let Some(slot) = held {
+                self.slot(spec)?;
+                self.put(slot, value)?;
+                continue;
+            }
             let slot = self.arrays.len();
             self.put(slot, value)?;
             self.slots.insert(spec.name.clone(), slot);
             self.layout = new_layout();
         }
         Ok(())
+    }
+
+    fn freeze(mut self: Box<Self>) -> Arc<dyn State> {
+        self.is_frozen = true;
+        Arc::new(*self)
     }
 
     fn copy(&self) -> Result<Box<dyn State>> {
@@ -257,6 +265,38 @@ mod tests {
         let mut copy = b.copy()?;
         copy.write("table", &Array::zeros(DType::F32, [4, 2])?)?;
         assert_eq!(a.read("table")?, table);
+        Ok(())
+    }
+
+    /// A large table is in memory once: a state takes the memory of a value that is read from a
+    /// file, and gives it out again when it is frozen.
+    #[test]
+    fn a_value_moves_in_and_is_shared_after_the_training() -> Result<()> {
+        let graph = estimand_graph::Graph::new();
+        graph.variable("table", [4, 2], estimand_graph::Initializer::Zeros);
+        let body = graph.body();
+        let (id, _) = body.variables().iter().next().ok_or(Error::internal("no variable"))?;
+        let ones = || own(&Array::from_vec([4, 2], vec![1f32; 8])?);
+        for is_held in [false, true] {
+            let mut state = CpuState::default();
+            if is_held {
+                state.extend(body.variables(), 0)?;
+            }
+            let table = ones()?;
+            let start = table.bytes().as_ptr();
+            state.extend_with(body.variables(), 0, vec![(id, table)])?;
+            assert_eq!(state.starts[0].cast_const(), start);
+            // A live state gives out a copy.
+            assert_ne!(state.read("table")?.bytes().as_ptr(), start);
+            let frozen = Box::new(state).freeze();
+            assert_eq!(frozen.read("table")?.bytes().as_ptr(), start);
+            // The caller still holds this one.
+            let kept = ones()?;
+            let mut state = frozen.copy()?;
+            state.extend_with(body.variables(), 0, vec![(id, kept.clone())])?;
+            state.write("table", &Array::zeros(DType::F32, [4, 2])?)?;
+            assert_eq!((kept, frozen.read("table")?), (ones()?, ones()?));
+        }
         Ok(())
     }
 }

@@ -213,7 +213,7 @@ impl Session {
             true => u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0),
             false => self.step,
         };
-        replace_values(&mut *self.state, variables, self.seed, &values)?;
+        replace_values(&mut *self.state, variables, self.seed, values)?;
         self.step = step;
         Ok(())
     }

@@ -15,9 +15,9 @@ pub fn replace_values(
     state: &mut dyn State,
     variables: &Variables,
     seed: u64,
-    values: &[(VarId, Array)],
+    values: Vec<(VarId, Array)>,
 ) -> Result<()> {
-    for (id, value) in values {
+    for (id, value) in &values {
         let spec = variables.spec(*id);
         if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] {
             let (given, sizes, dims) = (value.dtype(), value.dims(), &spec.dims[..]);

@@ -43,6 +43,7 @@ fn rows(path: &str) -> Dataset {
         ("target", FeatureSpec::dense(DType::F32, [])),
         ("term", FeatureSpec::dense(DType::Str, [])),
         ("mask", FeatureSpec::dense(DType::I64, [3])),
+        ("row_weight", FeatureSpec::dense(DType::F32, [])),
         ("steps", FeatureSpec::dense(DType::F32, [3])),
     ]);
     Dataset::from_tfrecord(path, features)
@@ -152,7 +153,7 @@ fn model(case: &str, folder: &Path) -> Result<(Estimator, Columns, Vec<&'static 
         "baseline" => built!(BaselineClassifier::new().n_classes(3), Columns::default(), ["class"]),
         "linear" | "analysis" => built!(LinearClassifier::new(wide.clone()), wide, ["binary"]),
         "linear_classes" => built!(LinearClassifier::new(wide.clone()).n_classes(3), wide, ["class"]),
-        "linear_regressor" => built!(LinearRegressor::new(wide.clone()), wide, ["target"]),
+        "linear_regressor" | "row_weights" => built!(LinearRegressor::new(wide.clone()), wide, ["target"]),
         "dnn" => built!(DnnClassifier::new([8, 4], deep.clone()), deep, ["binary"]),
         "dnn_classes" => built!(DnnClassifier::new([8, 4], deep.clone()).n_classes(3), deep, ["class"]),
         "dropout" => built!(DnnClassifier::new([8, 4], deep.clone()).dropout(0.5), deep, ["binary"]),
@@ -223,7 +224,11 @@ fn main() -> Result<()> {
     };
     let folder = Path::new(folder);
     let (model, columns, labels) = model(case, folder)?;
-    let data = labels.iter().fold(rows(file), |rows, label| rows.label(label)).batch(BATCH);
+    let mut data = labels.iter().fold(rows(file), |rows, label| rows.label(label));
+    if case == "row_weights" {
+        data = data.weights("row_weight");
+    }
+    let data = data.batch(BATCH);
     let label_spec = data.label_spec()?;
     let train = |steps: u64| model.train(TrainSpec::new(data.repeat_forever()).max_steps(steps)).map(|_| ());
     train(STEPS_BEFORE)?;
@@ -236,7 +241,10 @@ fn main() -> Result<()> {
         ("mask", FeatureSpec::dense(DType::I64, [3])),
     ]));
     features.retain(|name, _| !label_spec.contains_key(name));
-    let supervised = SupervisedReceiver::parsing(features.clone(), label_spec);
+    let mut supervised = SupervisedReceiver::parsing(features.clone(), label_spec);
+    if case == "row_weights" {
+        supervised = supervised.weights("row_weight")?;
+    }
     let eval = if case == "analysis" { supervised.clone().for_model_analysis()? } else { supervised.clone() };
     let predict = if case == "metrics" { parsed_or_raw(features) } else { Receiver::parsing(features) };
     let modes = ExportAllSpec::new().train(supervised).eval(eval).predict(predict);

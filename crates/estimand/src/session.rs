@@ -173,7 +173,7 @@ impl TrainSession {
 
     /// Returns the variables as a read-only state.
     pub(crate) fn freeze(self) -> Arc<dyn State> {
-        self.state.into()
+        self.state.freeze()
     }
 
     pub(crate) fn compile(&self, fetches: &[Value]) -> Result<Arc<Compiled>> {
@@ -337,7 +337,7 @@ impl TrainSession {
         let step = global_step(&reader)?;
         let named = values.iter().map(|(id, value)| (&*self.body.variables().spec(*id).name, value));
         let unjudged = unjudged(&reader, named)?;
-        replace_values(&mut *self.state, self.body.variables(), self.seed, &values)?;
+        replace_values(&mut *self.state, self.body.variables(), self.seed, values)?;
         (self.unjudged, self.step) = (unjudged, step);
         if is_marked(&reader) {
             let what = reader.read(MARK)?;

@@ -104,7 +104,8 @@ pub trait State: Any + Send + Sync {
     /// Whether the state holds this variable, since it was placed or last extended.
     fn holds(&self, name: &str) -> bool;
 
-    /// Returns the current value of a variable.
+    /// Returns the current value of a variable. Later steps do not change it. A frozen state shares
+    /// its memory where it can; a live one makes a copy.
     fn read(&self, name: &str) -> Result<Array>;
 
     /// Replaces a variable's value; dtype and sizes must fit.
@@ -114,11 +115,15 @@ pub trait State: Any + Send + Sync {
     fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()>;
 
     /// Adds the variables that the state does not hold yet, and gives some variables these values;
-    /// dtypes and sizes must fit. Other new variables are filled with their initializers.
-    fn extend_with(&mut self, variables: &Variables, seed: u64, values: &[(VarId, Array)]) -> Result<()> {
+    /// dtypes and sizes must fit. Other new variables are filled with their initializers. The state
+    /// takes the memory of values that nobody else holds, where it can.
+    fn extend_with(&mut self, variables: &Variables, seed: u64, values: Vec<(VarId, Array)>) -> Result<()> {
         self.extend(variables, seed)?;
         values.iter().try_for_each(|(id, value)| self.write(&variables.spec(*id).name, value))
     }
+
+    /// Ends the training of the state: nobody writes to it again.
+    fn freeze(self: Box<Self>) -> Arc<dyn State>;
 
     /// Returns an independent copy, which further training does not change.
     fn copy(&self) -> Result<Box<dyn State>>;

@@ -66,6 +66,10 @@ impl State for Live {
         Ok(())
     }
 
+    fn freeze(self: Box<Self>) -> Arc<dyn State> {
+        Arc::new(*self)
+    }
+
     fn copy(&self) -> Result<Box<dyn State>> {
         // Values are replaced, never modified, so sharing them is as good as a copy.
         Ok(Box::new(self.clone()))

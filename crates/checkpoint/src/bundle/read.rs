@@ -254,16 +254,18 @@ impl Data<'_> {
         if len.checked_mul(N) != Some(self.size) {
             return Err(format!("it has {} bytes, which do not fit {} {dims:?}", self.size, T::DTYPE));
         }
-        let mut values = Vec::with_capacity(len);
+        let message = |e: Error| e.message().to_string();
+        // Memory that is aligned for kernels, so that a state can take it without a copy.
+        let mut array = Array::zeros(T::DTYPE, dims).map_err(message)?;
         let mut chunk = vec![0; self.size.min(CHUNK)];
-        while values.len() < len {
-            let wanted = ((len - values.len()) * N).min(CHUNK);
-            self.fill(&mut chunk[..wanted])?;
-            for bytes in chunk[..wanted].as_chunks::<N>().0 {
-                values.push(decode(*bytes).ok_or("a boolean is neither 0 nor 1")?);
+        for values in array.as_mut_slice::<T>().map_err(message)?.chunks_mut(CHUNK / N) {
+            let bytes = &mut chunk[..values.len() * N];
+            self.fill(bytes)?;
+            for (value, bytes) in values.iter_mut().zip(bytes.as_chunks::<N>().0) {
+                *value = decode(*bytes).ok_or("a boolean is neither 0 nor 1")?;
             }
         }
-        Array::from_vec(dims, values).map_err(|e| e.message().to_string())
+        Ok(array)
     }
 
     fn strings(&mut self, dims: &[usize]) -> Result<Array, String> {

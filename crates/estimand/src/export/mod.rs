@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use estimand_checkpoint::checksum;
 use estimand_data::Statistics;
 use estimand_graph::{Body, State, VarId};
 use estimand_nn::column::make_parse_example_spec;
@@ -32,6 +31,7 @@ use tracing::info;
 use crate::Estimator;
 use crate::adapt::{read_statistics, statistics_to_json};
 use crate::kept_rows::TrainingRows;
+use crate::manifest::Manifest;
 use crate::model_fn::GLOBAL_STEP;
 use crate::model_folder::Which;
 use crate::session::TrainSession;
@@ -188,10 +188,10 @@ impl Estimator {
         let first = built.first_mut().ok_or_else(|| Error::internal("a receiver without a source"))?;
         let initial_values = std::mem::take(&mut first.initial_values);
         let session = self.session_to_export(first.body.clone(), initial_values, &spec.checkpoint)?;
-        let serve = serve_graph(&built)?;
-        let checksums = write_values(export.path(), std::slice::from_ref(&serve), &session)?;
+        let (serve, model) = (serve_graph(&built)?, Frozen::new(session));
+        let checksums = write_values(export.path(), std::slice::from_ref(&serve), &model)?;
         let rows = Rows { with_rows: spec.with_rows, statistics: spec.statistics.clone() };
-        self.write_document(export, (&built, &serve), session, checksums, rows)
+        self.write_document(export, (&built, &serve), model, checksums, rows)
     }
 
     /// Asks the live model, and writes its answers and what it is beside the graph for serving.
@@ -199,7 +199,7 @@ impl Estimator {
         &self,
         export: &Unpublished,
         (built, written): (&[Built], &WrittenGraph),
-        session: TrainSession,
+        model: Frozen,
         checksums: BTreeMap<String, u32>,
         rows: Rows,
     ) -> Result<Written> {
@@ -207,8 +207,7 @@ impl Estimator {
             warn!("The export is not checked with rows of the training: {error}");
             None
         });
-        let (manifest, global_step) = (session.manifest().clone(), session.global_step());
-        let state = session.freeze();
+        let Frozen { state, manifest, global_step } = model;
         let golden = guard::ask(built, kept.as_ref(), rows.with_rows, &*self.config().executor(), &*state)?;
         let document = Document {
             global_step,
@@ -239,17 +238,26 @@ fn serve_graph(built: &[Built]) -> Result<WrittenGraph> {
     meta_graph(&[SERVE], &signed.collect::<Vec<_>>())
 }
 
+/// A restored model. Nobody writes to its variables, so their memory is shared and not copied.
+struct Frozen {
+    state: Arc<dyn State>,
+    manifest: Manifest,
+    global_step: u64,
+}
+
+impl Frozen {
+    fn new(session: TrainSession) -> Frozen {
+        let (manifest, global_step) = (session.manifest().clone(), session.global_step());
+        Frozen { state: session.freeze(), manifest, global_step }
+    }
+}
+
 /// Writes graphs and the values of their variables. Returns the checksums of the values.
-fn write_values(folder: &Path, graphs: &[WrittenGraph], session: &TrainSession) -> Result<BTreeMap<String, u32>> {
-    let mut checksums = BTreeMap::new();
+fn write_values(folder: &Path, graphs: &[WrittenGraph], model: &Frozen) -> Result<BTreeMap<String, u32>> {
     write(folder, graphs, |name| {
-        let value = session
-            .value(name)
-            .map_err(|e| e.context("in the export").help("the signatures of a model must use the same variables"))?;
-        checksums.insert(name.to_string(), checksum(&value)?);
-        Ok(value)
-    })?;
-    Ok(checksums)
+        let help = "the signatures of a model must use the same variables";
+        model.state.read(name).map_err(|e| e.context("in the export").help(help))
+    })
 }
 
 /// An export whose files are written, and what they must agree with.

@@ -263,7 +263,8 @@ impl Save {
             if bad.is_none() && !is_own(&name) && !self.unjudged.contains(&name) {
                 bad = NotFinite::find(&name, &value);
             }
-            writer.add(&name, &value)
+            writer.add(&name, &value)?;
+            Ok(())
         })?;
         if let Some(bad) = &bad {
             writer.add_bytes(MARK, bad.to_string().as_bytes())?;

@@ -184,8 +184,13 @@ fn joined(tagged: &Tagged<'_>, assets: &mut BTreeMap<String, PathBuf>) -> Result
 }
 
 /// Writes a SavedModel to a folder that does not exist yet. `value` returns the value of a
-/// variable; each is asked for once.
-pub fn write(folder: &Path, graphs: &[WrittenGraph], mut value: impl FnMut(&str) -> Result<Array>) -> Result<()> {
+/// variable; each is asked for once. Returns the [checksums](estimand_checkpoint::checksum) of the
+/// values by name.
+pub fn write(
+    folder: &Path,
+    graphs: &[WrittenGraph],
+    mut value: impl FnMut(&str) -> Result<Array>,
+) -> Result<BTreeMap<String, u32>> {
     let made = |path: &Path| fs::create_dir_all(path).map_err(|e| Error::io(path, "make", &e));
     let (variables, assets) = (folder.join("variables"), folder.join("assets"));
     made(&variables)?;
@@ -193,6 +198,7 @@ pub fn write(folder: &Path, graphs: &[WrittenGraph], mut value: impl FnMut(&str)
     for handle in graphs.iter().flat_map(|graph| &graph.variables) {
         specs.entry(&handle.variable).or_default().push(handle);
     }
+    let mut checksums = BTreeMap::new();
     if !specs.is_empty() {
         let mut bundle = BundleWriter::create(variables.join("variables"))?;
         for (name, handles) in specs {
@@ -206,7 +212,7 @@ pub fn write(folder: &Path, graphs: &[WrittenGraph], mut value: impl FnMut(&str)
                     &other.dims[..]
                 )));
             }
-            bundle.add(name, &array)?;
+            checksums.insert(name.to_string(), bundle.add(name, &array)?);
         }
         bundle.finish()?;
     }
@@ -226,7 +232,8 @@ pub fn write(folder: &Path, graphs: &[WrittenGraph], mut value: impl FnMut(&str)
         return Err(Error::unsupported(format!("the graph has {} bytes; TensorFlow reads at most 2 GB", bytes.len()))
             .help("put large constants into variables, and vocabularies into files"));
     }
-    write_whole(&path, &bytes)
+    write_whole(&path, &bytes)?;
+    Ok(checksums)
 }
 
 /// Describes a file of `assets/`.

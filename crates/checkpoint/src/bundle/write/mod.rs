@@ -37,15 +37,16 @@ impl BundleWriter {
         Ok(BundleWriter { prefix: prefix.to_path_buf(), data, offset: 0, entries: BTreeMap::new(), mount })
     }
 
-    /// Appends a tensor. Names may come in any order, but each only once.
-    pub fn add(&mut self, name: &str, array: &Array) -> Result<()> {
+    /// Appends a tensor. Names may come in any order, but each only once. Returns the
+    /// [`checksum`](super::checksum) of its values.
+    pub fn add(&mut self, name: &str, array: &Array) -> Result<u32> {
         if name.is_empty() || name.as_bytes()[0] == slice::KEY_MARK {
             return Err(self.refused(name, "a name must not be empty or begin with a zero byte"));
         }
         if self.entries.contains_key(name) {
             return Err(self.refused(name, "a tensor of that name was already added"));
         }
-        let begin = self.offset;
+        let (begin, crc32c) = (self.offset, checksum(array)?);
         match array.dtype() {
             DType::Str => {
                 let (header, _) = strings::header(array.strings()?);
@@ -61,17 +62,18 @@ impl BundleWriter {
             shape: Some(TensorShapeProto::of(array.dims().iter().map(|&dim| dim as i64))),
             offset: begin as i64,
             size: (self.offset - begin) as i64,
-            crc32c: checksum(array)?,
+            crc32c,
             ..Default::default()
         };
         self.entries.insert(name.to_string(), entry);
-        Ok(())
+        Ok(crc32c)
     }
 
     /// Appends custom bytes as a string tensor without dimensions. TensorFlow has no variable for
     /// it and ignores it.
     pub fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.add(name, &Array::from_strings([], [bytes])?)
+        self.add(name, &Array::from_strings([], [bytes])?)?;
+        Ok(())
     }
 
     /// Writes the index and gives the files their names. Replaces an older checkpoint with the same

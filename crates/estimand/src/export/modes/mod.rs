@@ -20,7 +20,7 @@ use estimand_tf::saved_model_writer::{
 use tracing::info;
 
 use super::folder::Unpublished;
-use super::{Built, Receiver, Rows, Written, write_values};
+use super::{Built, Frozen, Receiver, Rows, Written, write_values};
 use crate::manifest::{Manifest, listed};
 use crate::model_folder::Which;
 use crate::{Estimator, TrainSession};
@@ -152,14 +152,15 @@ impl Estimator {
         self.check_meaning(&session, &modes)?;
         let graphs = written(&modes)?;
         let export = Unpublished::new(base.as_ref())?;
-        let checksums = write_values(export.path(), &graphs, &session)?;
+        let model = Frozen::new(session);
+        let checksums = write_values(export.path(), &graphs, &model)?;
         let serving = modes.iter().zip(&graphs).find(|(mode, _)| mode.mode == Mode::Predict);
         let written = match serving {
             Some((mode, graph)) => {
                 let rows = Rows { with_rows: spec.with_rows, statistics: None };
-                self.write_document(&export, (&mode.built, graph), session, checksums, rows)?
+                self.write_document(&export, (&mode.built, graph), model, checksums, rows)?
             }
-            None => Written { golden: Golden::default(), state: session.freeze(), checksums },
+            None => Written { golden: Golden::default(), state: model.state, checksums },
         };
         written.check(export.path())?;
         for (to, source) in &spec.assets_extra {
