@@ -2,7 +2,7 @@
 //! allocated here.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
-use std::any::Any;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::Element;
@@ -14,17 +14,18 @@ const ALIGN: usize = 64;
 /// fewer address translations, and lookups in large tables take a fifth less time.
 const HUGE: usize = 2 << 20;
 
+/// Buffers of at most this size are aligned inside a plain allocation. Allocators keep lists of
+/// small plain blocks; aligned ones take several times as long, which counts when a single row is
+/// predicted.
+const SMALL: usize = 960;
+
 /// Plain bytes at a fixed address.
 pub(crate) struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
-    owner: Owner,
-}
-
-enum Owner {
-    Aligned(Layout),
-    /// The vector whose elements `ptr` points to; kept only to be dropped.
-    Vector(#[allow(dead_code, reason = "owns the memory")] Box<dyn Any + Send + Sync>),
+    /// The allocation that the bytes are in.
+    start: NonNull<u8>,
+    layout: Layout,
 }
 
 // SAFETY: a Buffer owns its bytes; shared access is read-only, exclusive access goes through
@@ -36,8 +37,11 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// Zeroed, aligned memory; `None` if the allocation fails.
     pub(crate) fn zeroed(len: usize) -> Option<Buffer> {
+        if len <= SMALL {
+            return Buffer::small(len);
+        }
         let align = if len >= HUGE { HUGE } else { ALIGN };
-        let layout = Layout::from_size_align(len.max(1), align).ok()?;
+        let layout = Layout::from_size_align(len, align).ok()?;
         // SAFETY: the layout is not empty.
         let ptr = unsafe { if len >= HUGE { alloc(layout) } else { alloc_zeroed(layout) } };
         let ptr = NonNull::new(ptr)?;
@@ -46,14 +50,30 @@ impl Buffer {
             // SAFETY: just allocated with this length.
             unsafe { ptr.as_ptr().write_bytes(0, len) };
         }
-        Some(Buffer { ptr, len, owner: Owner::Aligned(layout) })
+        Some(Buffer { ptr, len, start: ptr, layout })
+    }
+
+    fn small(len: usize) -> Option<Buffer> {
+        let layout = Layout::from_size_align(len + ALIGN, 16).ok()?;
+        // SAFETY: the layout is not empty.
+        let start = NonNull::new(unsafe { alloc(layout) })?;
+        let skipped = start.addr().get().wrapping_neg() % ALIGN;
+        // SAFETY: `skipped + len` bytes are within the allocation.
+        let ptr = unsafe {
+            let ptr = start.add(skipped);
+            ptr.as_ptr().write_bytes(0, len);
+            ptr
+        };
+        Some(Buffer { ptr, len, start, layout })
     }
 
     /// Takes ownership of a vector without copying it.
-    pub(crate) fn from_vec<T: Element>(mut values: Vec<T>) -> Buffer {
+    pub(crate) fn from_vec<T: Element>(values: Vec<T>) -> Buffer {
+        let mut values = ManuallyDrop::new(values);
         let ptr = NonNull::new(values.as_mut_ptr().cast::<u8>()).expect("a vector's pointer is never null");
         let len = size_of_val(values.as_slice());
-        Buffer { ptr, len, owner: Owner::Vector(Box::new(values)) }
+        let layout = Layout::array::<T>(values.capacity()).expect("a vector has this layout");
+        Buffer { ptr, len, start: ptr, layout }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -83,9 +103,11 @@ fn ask_for_huge_pages(start: *mut u8, len: usize) {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Owner::Aligned(layout) = self.owner {
-            // SAFETY: allocated in `zeroed` with this layout.
-            unsafe { dealloc(self.ptr.as_ptr(), layout) }
+        // A vector without elements has no allocation.
+        if self.layout.size() > 0 {
+            // SAFETY: allocated with this layout, here or by a vector that was taken apart. Elements
+            // are plain numbers, which need not be dropped.
+            unsafe { dealloc(self.start.as_ptr(), self.layout) }
         }
     }
 }

@@ -83,6 +83,11 @@ impl HostOp {
     pub fn rules(&self) -> &dyn HostRules {
         self.0.rules()
     }
+
+    /// The op, if it is of this kind.
+    pub fn get<T: HostRules>(&self) -> Option<&T> {
+        self.0.as_any().downcast_ref()
+    }
 }
 
 impl OpRules for HostOp {

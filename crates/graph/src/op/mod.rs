@@ -18,6 +18,7 @@ mod band_part;
 mod binary;
 mod broadcast_to;
 mod cast;
+pub mod composed;
 mod concat;
 mod constant;
 mod conv2d;

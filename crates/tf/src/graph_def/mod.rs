@@ -34,6 +34,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
+use estimand_graph::op::composed;
 use estimand_graph::op::function::Function;
 use estimand_graph::op::spelling::{Spelling, type_list, typed};
 use estimand_graph::{Body, Graph, LookupTable, NodeId, Role, Tensor, Value, VarId};
@@ -228,8 +229,13 @@ impl<'a> Writer<'a> {
         let mut def = NodeDef::new(self.names.node(id), node.op.name());
         def.input = node.inputs.iter().map(|&v| self.names.tensor(v)).collect();
         let spelled = node.op.rules().spell(def, node, self);
-        let def =
+        let mut def =
             spelled.map_err(|e| e.context(format!("in node `{}` ({})", node.name, node.op.name())).at(node.site))?;
+        if let Some(op) = composed::describe(&node.op) {
+            let inputs = node.inputs.iter().map(|&value| self.names.tensor(value));
+            let words: Vec<String> = std::iter::once(op.to_string()).chain(inputs).collect();
+            def = def.attr(composed::ATTRIBUTE, words.join(" ").as_str());
+        }
         self.shared.written.push(def);
         Ok(())
     }

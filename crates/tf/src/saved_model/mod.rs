@@ -23,9 +23,11 @@
 //!
 //! The result is a normal graph: strings, tables and sparse tensors are in the host's part, numbers
 //! in the step. Control inputs are ignored. Assertions, which they wait for, are read only where
-//! they are checks that we have written (`checks.rs`).
+//! they are checks that we have written (`checks.rs`). Ops that we have written as several nodes
+//! become one op again (`composed.rs`).
 
 mod checks;
+mod composed;
 mod graph;
 mod growth;
 mod inspect;

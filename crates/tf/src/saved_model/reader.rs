@@ -155,6 +155,11 @@ impl<'a> Reader<'a> {
         Ok(dim)
     }
 
+    /// The symbol of an element that has become a size.
+    pub(super) fn element_size(&self, tensor: &Tensor, place: usize) -> Option<Dim> {
+        self.elements.get(&(tensor.value(), place)).copied()
+    }
+
     /// Returns the value of an output that does not depend on feeds or variables.
     pub(super) fn constant(&mut self, reference: Reference) -> Result<Array> {
         let mut known: Box<KnownValue> = match self.item(reference)? {

@@ -98,7 +98,13 @@ impl HostRules for LookupIds {
         let owner = def.name.clone();
         let [ids, splits] = [def.input[0].clone(), def.input[1].clone()];
         let weights = def.input.get(2).cloned();
-        let ids = writer.converted(ids, writer.dtype(node, 0), DType::I64);
+        let ids = match writer.dtype(node, 0) {
+            DType::I64 => ids,
+            narrow => {
+                let wide = writer.part(&owner, "wide_ids", "Cast").input(ids);
+                writer.add(typed(typed(wide, "SrcT", narrow), "DstT", DType::I64))
+            }
+        };
         let rows = writer.row_ids(&owner, splits.clone(), ids.clone(), DType::I64)?;
         let zero = writer.constant(&owner, "lowest", &Array::scalar(0i64))?;
         let mask = writer.part(&owner, "known", "GreaterEqual").input(ids.clone()).input(zero);

@@ -28,6 +28,7 @@ use estimand_graph::op::reading::ReadRule;
 use estimand_tensor::Error;
 
 use super::checks::Check;
+use super::composed;
 use super::node_reader::{NodeReader, Outputs};
 
 /// A rule that reads an op as a composition.
@@ -37,6 +38,9 @@ type Rule = fn(&mut NodeReader<'_, '_>) -> Outputs;
 pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
     if let Some(check) = Check::of(call.reader.nodes, call.def) {
         return check.read(call);
+    }
+    if let Some(outputs) = composed::read(call)? {
+        return Ok(outputs);
     }
     if let Some(items) = follow::follow(call)? {
         return Ok(items);
