@@ -3,7 +3,7 @@
 
 use estimand_engine::Session;
 use estimand_graph::op::composed::ATTRIBUTE;
-use estimand_graph::{Combiner, Graph, Initializer, Lookup, RaggedTensor, Tensor};
+use estimand_graph::{Combiner, Graph, Initializer, Lookup, LookupTable, RaggedTensor, Tensor};
 use estimand_tensor::{Array, DType, Dim, Result, Shape};
 use estimand_tf::graph_def::{Names, graph_def};
 use estimand_tf::saved_model::{ReadGraph, read_graph_def};
@@ -56,11 +56,7 @@ impl Model {
     fn read(&self, written: &GraphDef, outputs: &[String]) -> Result<ReadGraph> {
         let names: Vec<String> = self.inputs.iter().map(|(tensor, _)| tensor.name()).collect();
         let shapes = names.iter().zip(&self.inputs).map(|(name, (_, shape))| (name.as_str(), shape.clone()));
-        read_graph_def(
-            written,
-            &shapes.collect::<Vec<_>>(),
-            &outputs.iter().map(String::as_str).collect::<Vec<_>>(),
-        )
+        read_graph_def(written, &shapes.collect::<Vec<_>>(), &outputs.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
 
@@ -124,9 +120,8 @@ fn changed_nodes_are_read_as_they_are() -> Result<()> {
     let expected = answers(&model, &model.read(&written, &outputs)?, &outputs, 5)?;
     // Id 3 stands for a missing one, in place of -1.
     let mut changed = written.clone();
-    *node(&mut changed, "FromDense/missing") = node(&mut changed, "FromDense/missing")
-        .clone()
-        .attr("value", TensorProto::from_array(&Array::scalar(3i64)));
+    *node(&mut changed, "FromDense/missing") =
+        node(&mut changed, "FromDense/missing").clone().attr("value", TensorProto::from_array(&Array::scalar(3i64)));
     let read = model.read(&changed, &outputs)?;
     assert!(op_names(&read)?.iter().all(|op| op != "FromDense"));
     let found = answers(&model, &read, &outputs, 5)?;
@@ -149,5 +144,34 @@ fn changed_nodes_are_read_as_they_are() -> Result<()> {
         assert!(op_names(&read)?.iter().all(|op| op != "FromDense"), "{text}");
         assert_eq!(rows(&answers(&model, &read, &outputs, 5)?[0])?, expected, "{text}");
     }
+    Ok(())
+}
+
+/// A table with buckets for unknown words is a table, a hash and a selection in TensorFlow.
+#[test]
+fn a_table_with_buckets_is_one_lookup() -> Result<()> {
+    let graph = Graph::new();
+    let words = graph.placeholder("words", DType::Str, [Dim::BATCH]);
+    let ids = LookupTable::from_list(["red", "green"])?.n_oov_buckets(3)?.lookup(&words);
+    let name = Names::new(&graph.body()).tensor(ids.value());
+    let written = graph_def(&graph.body(), &[ids.value()])?;
+    let array = Array::from_strings([5], ["green", "blue", "red", "", "K\u{f6}nig"])?;
+    let run = |written: &GraphDef| -> Result<(Vec<String>, Array)> {
+        let read = read_graph_def(written, &[("words", [Dim::BATCH].into())], &[&name])?;
+        let fed = [(&read.inputs["words"], array.clone())];
+        let ids = Session::new(&read.graph)?.run(&[&read.outputs[&name]], &fed)?.remove(0);
+        Ok((op_names(&read)?, ids))
+    };
+    let expected = Session::new(&graph)?.run(&[&ids], &[(&words, array.clone())])?.remove(0);
+    let (ops, found) = run(&written)?;
+    assert_eq!((ops, &found), (vec!["LookupTableFindV2".to_string()], &expected));
+    // Ids of unknown words begin one later: this is no longer our table.
+    let mut changed = written.clone();
+    *node(&mut changed, "/size") =
+        node(&mut changed, "/size").clone().attr("value", TensorProto::from_array(&Array::scalar(3i64)));
+    let (ops, found) = run(&changed)?;
+    assert!(ops.iter().any(|op| op == "StringToHashBucketFast"), "{ops:?}");
+    let later = |id: &i64| if *id < 2 { *id } else { id + 1 };
+    assert_eq!(found.as_slice::<i64>()?, expected.as_slice::<i64>()?.iter().map(later).collect::<Vec<_>>());
     Ok(())
 }

@@ -13,7 +13,7 @@ pub(crate) mod check;
 pub mod parse_example;
 pub mod ragged;
 pub mod sparse;
-pub(crate) mod table;
+pub mod table;
 pub mod text;
 mod unique;
 

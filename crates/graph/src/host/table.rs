@@ -1,15 +1,19 @@
 //! Lookups in tables: terms to ids, and ids to terms.
 
 use estimand_tensor::vocabulary::Unknown;
-use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
+use estimand_tensor::{Array, Binary, DType, Result, Strings, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
+use super::text::HashBucket;
 use super::{HostRules, Inference, Said, Specs};
 use crate::body::Node;
+use crate::op::Op;
 use crate::op::expect::{expect_dtype, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 use crate::table::LookupTable;
+use crate::tensor::Tensor;
+use crate::value::Value;
 
 /// The id of each term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +84,38 @@ impl HostRules for FindId {
         def = NodeDef { op: "SelectV2".into(), input: vec![is_known, known, behind], ..def };
         Ok(typed(def, "T", DType::I64))
     }
+}
+
+/// Finds the lookup with buckets that `condition ? known : behind` computes:
+/// `find != -1 ? find : bucket + size`, as TensorFlow and [`FindId::spell`] write it. `None` for any
+/// other selection.
+pub fn with_buckets(condition: &Tensor, known: &Tensor, behind: &Tensor) -> Option<Tensor> {
+    let graph = known.graph();
+    let (table, terms) = {
+        let body = graph.body();
+        let node = |value: Value| body.node(value.node);
+        let is = |value: Value, number: i64| {
+            body.scalar_constant(value).is_some_and(|constant| constant.0.item::<i64>().is_ok_and(|n| n == number))
+        };
+        let (found, test, sum) = (node(known.value()), node(condition.value()), node(behind.value()));
+        let (Op::Host(find), [terms]) = (&found.op, &found.inputs[..]) else { return None };
+        let table = &find.get::<FindId>()?.0;
+        let asks = matches!(test.op, Op::Binary(Binary::NotEqual))
+            && test.inputs[0] == known.value()
+            && is(test.inputs[1], -1)
+            && table.unknown == Unknown::Id(-1);
+        let size = table.vocabulary.len() as i64;
+        let (Op::Binary(Binary::Add), &[a, b]) = (&sum.op, &sum.inputs[..]) else { return None };
+        let bucket = node(if is(b, size) { a } else { b });
+        let adds = is(a, size) || is(b, size);
+        let (Op::Host(hash), [hashed]) = (&bucket.op, &bucket.inputs[..]) else { return None };
+        let HashBucket { n, key: None } = hash.get::<HashBucket>()? else { return None };
+        if !asks || !adds || hashed != terms || body.spec(*terms).dtype != DType::Str {
+            return None;
+        }
+        (table.clone().n_oov_buckets(*n).ok()?, *terms)
+    };
+    Some(table.lookup(&graph.tensor(terms)))
 }
 
 /// The term of each id.

@@ -38,7 +38,8 @@ pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Result<Option<Vec<NodeOutpu
         tensors.push(tensor);
     }
     let outputs = call.add_op(op, &tensors.iter().collect::<Vec<_>>())?;
-    let node = outputs.first().map(|first| first.value().node).ok_or_else(|| Error::internal("an op without results"))?;
+    let node =
+        outputs.first().map(|first| first.value().node).ok_or_else(|| Error::internal("an op without results"))?;
     let graph = call.graph().clone();
     let body = graph.body();
     let values: Vec<Value> = tensors.iter().map(Tensor::value).collect();

@@ -29,7 +29,7 @@ use estimand_tensor::Error;
 
 use super::checks::Check;
 use super::composed;
-use super::node_reader::{NodeReader, Outputs};
+use super::node_reader::{NodeReader, Outputs, one};
 
 /// A rule that reads an op as a composition.
 type Rule = fn(&mut NodeReader<'_, '_>) -> Outputs;
@@ -44,6 +44,9 @@ pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
     }
     if let Some(items) = follow::follow(call)? {
         return Ok(items);
+    }
+    if let Some(ids) = table::with_buckets(call)? {
+        return one(ids);
     }
     let def = call.def;
     match (own(&def.op), composed(&def.op)) {

@@ -172,6 +172,15 @@ pub(super) fn find(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(known.select(&found, &default))
 }
 
+/// Reads the selection of a table with buckets for unknown terms as one lookup.
+pub(super) fn with_buckets(call: &mut NodeReader<'_, '_>) -> Result<Option<Tensor>> {
+    if !matches!(call.def.op.as_str(), "Select" | "SelectV2") || call.n_inputs() != 3 {
+        return Ok(None);
+    }
+    let (condition, known, behind) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    Ok(estimand_graph::host::table::with_buckets(&condition, &known, &behind))
+}
+
 /// The value of a constant integer.
 fn single(tensor: &Tensor) -> Option<i64> {
     match &tensor.graph().body().node(tensor.value().node).op {
