@@ -1,11 +1,12 @@
 //! `estimand-serve`: the server as a program, with TensorFlow Serving's flags.
 //!
 //! `main` reads the flags (`flags.rs`) and the files that they name (`config.rs`), logs to stderr
-//! (`log.rs`), and runs the server.
+//! (`log.rs`), runs the server, and tells systemd (`notify.rs`).
 
 mod config;
 mod flags;
 mod log;
+mod notify;
 mod text_proto;
 
 use std::path::Path;
@@ -48,6 +49,7 @@ fn run() -> Result<()> {
             tracing::info!("{what} at {address}");
         }
     }
+    notify::notify("READY=1");
     let (end, ended) = mpsc::channel::<()>();
     std::thread::scope(|threads| {
         if let Some((file, wait)) = &watched {
@@ -58,6 +60,7 @@ fn run() -> Result<()> {
         drop(end);
         signalled
     })?;
+    notify::notify("STOPPING=1");
     tracing::info!("stopping: requests that have begun are answered");
     running.shutdown();
     Ok(())
@@ -98,9 +101,12 @@ fn raise_file_limit() {
                 libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0
             }
         };
-        if !is_raised {
-            let error = std::io::Error::last_os_error();
-            tracing::warn!("the limit of open files cannot be raised: {error}");
+        match is_raised {
+            true => tracing::info!("up to {} open files, about as many connections", limit.rlim_cur),
+            false => {
+                let error = std::io::Error::last_os_error();
+                tracing::warn!("the limit of open files stays at {}: {error}", limit.rlim_cur);
+            }
         }
     }
 }

@@ -73,7 +73,12 @@ fn configured(core: &Core, asked: &ModelConfigProto) -> Answer<ModelConfig> {
 
 /// The health of the server, or of one of its services.
 pub(super) async fn health(core: &Core, request: HealthCheckRequest, _: Deadline) -> Answer<HealthCheckResponse> {
-    let known = ["", "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"];
+    let known = [
+        "",
+        "tensorflow.serving.PredictionService",
+        "tensorflow.serving.ModelService",
+        "inference.GRPCInferenceService",
+    ];
     if !known.contains(&request.service.as_str()) {
         return Err(Status::not_found(format!("there is no service {}", request.service)));
     }
