@@ -19,6 +19,8 @@ mod batch;
 mod core;
 mod drift;
 mod explain;
+#[doc(hidden)]
+pub mod fuzzing;
 mod grpc;
 mod http;
 mod infer;

@@ -1,6 +1,6 @@
 //! The gRPC interfaces of TensorFlow Serving and KServe, without generated code: a path names the
-//! function that answers, `messages.rs` and `inference_messages.rs` hold the messages, and
-//! `counted.rs` counts their bytes.
+//! function that answers, `messages.rs` and `inference_messages.rs` hold the messages,
+//! `counted.rs` counts their bytes, and `reflection/` describes them to clients.
 
 mod counted;
 pub(crate) mod inference;
@@ -8,6 +8,7 @@ pub(crate) mod inference_messages;
 pub(crate) mod messages;
 mod model_service;
 mod prediction;
+mod reflection;
 mod tensor;
 
 use std::marker::PhantomData;
@@ -76,6 +77,8 @@ async fn dispatch(core: &Arc<Core>, request: Request<Incoming>, deadline: Deadli
         "/inference.GRPCInferenceService/RepositoryIndex" => unary::<Index>(core, request, deadline).await,
         "/inference.GRPCInferenceService/RepositoryModelLoad" => unary::<Load>(core, request, deadline).await,
         "/inference.GRPCInferenceService/RepositoryModelUnload" => unary::<Unload>(core, request, deadline).await,
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+        | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => reflection::answer(request).await,
         HEALTH => unary::<Health>(core, request, deadline).await,
         path => tonic::Status::unimplemented(format!("there is no method {path}")).into_http(),
     }

@@ -210,6 +210,14 @@ pub(crate) fn wanted(signature: &Signature, asked: &Asked) -> Answer<Vec<(usize,
     asked.outputs.iter().map(find).collect()
 }
 
+/// Reads a body of `infer`, for the fuzz target: arrays have the shapes that they claim.
+pub(crate) fn read_for_fuzzing(json: &[u8], rest: &[u8]) {
+    let Ok(request) = request::read(json, rest) else { return };
+    for (_, array) in &request.inputs {
+        assert_eq!(array.len(), array.dims().iter().product::<usize>());
+    }
+}
+
 /// Whether a body of `infer` can be read, for tests that change bodies.
 #[cfg(test)]
 pub(crate) fn can_read(body: &[u8]) -> bool {

@@ -315,3 +315,52 @@ fn a_new_configuration() {
     assert_eq!(ask(vec![added]).unwrap_err().0, 7);
     assert!(stable().is_ok(), "a refused configuration changes nothing");
 }
+
+/// A question of reflection, and the fields of its answer that are looked at.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ReflectionRequest {
+    #[prost(string, optional, tag = "4")]
+    symbol: Option<String>,
+    #[prost(string, optional, tag = "7")]
+    list: Option<String>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ReflectionResponse {
+    #[prost(message, optional, tag = "4")]
+    files: Option<Names>,
+    #[prost(message, optional, tag = "6")]
+    services: Option<Names>,
+    #[prost(message, optional, tag = "7")]
+    error: Option<Code>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Names {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    all: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct Code {
+    #[prost(int32, tag = "1")]
+    code: i32,
+}
+
+/// The real client of reflection is in `oracles/live/kserve_grpc.py`.
+#[test]
+fn reflection() {
+    let folder = served(classifier(0), 4);
+    let running = server().model("flats", folder.path()).start().unwrap();
+    for version in ["v1", "v1alpha"] {
+        let ask = |symbol: Option<&str>, list: Option<&str>| -> ReflectionResponse {
+            let request = ReflectionRequest { symbol: symbol.map(String::from), list: list.map(String::from) };
+            let method = format!("grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
+            call(running.grpc_address().unwrap(), &method, &request, &[]).unwrap()
+        };
+        assert_eq!(ask(None, Some("")).services.unwrap().all.len(), 4);
+        // The file of the service, and the three that it imports.
+        assert_eq!(ask(Some("tensorflow.serving.PredictionService"), None).files.unwrap().all.len(), 4);
+        assert_eq!(ask(Some("no.such.Thing"), None).error.unwrap().code, 5);
+    }
+}
