@@ -13,7 +13,8 @@
 //!
 //! A request passes through `http/` (connections, limits), `rest/`, `kserve/` or `grpc/` (paths and
 //! messages), `json/` (values become arrays), `model/` (the version that answers), `infer.rs` and
-//! `batch/` (the run), `drift/` (what the values say) and back. `server.rs` puts the parts together.
+//! `batch/` (the run), `drift/` (what the values say) and back. `server.rs` puts the parts
+//! together.
 
 mod batch;
 mod core;

@@ -312,8 +312,8 @@ impl Running {
         Some(self.core.models.find(model)?.statuses())
     }
 
-    /// Replaces the models. Those that stay go on without a pause, also if their folder changes: the
-    /// old versions answer until new ones are loaded. Others are loaded soon.
+    /// Replaces the models. Those that stay go on without a pause, also if their folder changes:
+    /// the old versions answer until new ones are loaded. Others are loaded soon.
     pub fn configure(&self, models: Vec<ModelConfig>) -> Result<()> {
         self.core.models.configure(models)
     }

@@ -2,8 +2,8 @@
 //!
 //! It has the formats of the features, their statistics and defaults, the manifest, the files that
 //! the model was trained on, the tensors that show what each column made of its inputs, and rows
-//! with the answers that the model gives. TensorFlow ignores the file; [`verify`](super::verify) and servers read
-//! it.
+//! with the answers that the model gives. TensorFlow ignores the file; [`verify`](super::verify)
+//! and servers read it.
 
 use std::fs::File;
 use std::io::Read;

@@ -3,10 +3,11 @@
 //!
 //! `cargo run --release -p estimand-serve --example load [-- SECONDS]`
 //!
-//! The model is a wide and deep classifier of eight columns, of which four are strings (`model.rs`).
-//! The server is another process, so that its processor time can be told from that of the clients
-//! (`client.rs`). `load export FOLDER` writes the model, `load --serve FOLDER` serves it, and
-//! `load ask ADDRESS PATH SECONDS CLIENTS` asks another server, for `benches/compare/serve.sh`.
+//! The model is a wide and deep classifier of eight columns, of which four are strings
+//! (`model.rs`). The server is another process, so that its processor time can be told from that of
+//! the clients (`client.rs`). `load export FOLDER` writes the model, `load --serve FOLDER` serves
+//! it, and `load ask ADDRESS PATH SECONDS CLIENTS` asks another server, for
+//! `benches/compare/serve.sh`.
 
 mod client;
 #[path = "../../src/grpc/messages.rs"]

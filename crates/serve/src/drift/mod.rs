@@ -202,8 +202,8 @@ impl ColumnCounts {
     }
 }
 
-/// The sum of `(p - q) ln(p / q)` over all bins. Half a value is added to each bin, so that an empty
-/// one counts, but not for ever.
+/// The sum of `(p - q) ln(p / q)` over all bins. Half a value is added to each bin, so that an
+/// empty one counts, but not for ever.
 fn stability(counts: &[u64], n: u64, expected: &[f64]) -> f64 {
     let total = n as f64 + 0.5 * counts.len() as f64;
     let term = |(&count, &share): (&u64, &f64)| {

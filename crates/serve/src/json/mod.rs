@@ -2,8 +2,8 @@
 //! text, and arrays become answers.
 //!
 //! `reader.rs` reads tokens (`token.rs`), `column.rs` collects the values of one input
-//! (`input.rs`), `predict.rs` and `examples.rs` read whole requests, `excerpt.rs` quotes values in messages,
-//! `number.rs` and `writer.rs` write answers.
+//! (`input.rs`), `predict.rs` and `examples.rs` read whole requests, `excerpt.rs` quotes values in
+//! messages, `number.rs` and `writer.rs` write answers.
 
 mod base64;
 mod column;

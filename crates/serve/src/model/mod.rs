@@ -1,9 +1,9 @@
 //! The models of a server: which versions are loaded, and which one a request gets.
 //!
 //! `versions.rs` lists the folders of a model and applies its policy, `loaded.rs` is a version in
-//! memory, `about.rs` what its export says of it, `warmup.rs` tries it, `watcher.rs` loads and drops versions in its own thread,
-//! `version_status.rs` is what is known of each version. A request takes an `Arc` of a version and
-//! keeps it to its end, so a swap disturbs nobody.
+//! memory, `about.rs` what its export says of it, `warmup.rs` tries it, `watcher.rs` loads and
+//! drops versions in its own thread, `version_status.rs` is what is known of each version. A
+//! request takes an `Arc` of a version and keeps it to its end, so a swap disturbs nobody.
 
 mod about;
 mod loaded;

@@ -1,6 +1,7 @@
 //! The page at `/`: models, versions, signatures, latencies, drift, and a form to try a prediction.
 //!
-//! `page.html` is the whole page: it loads nothing from elsewhere. It asks for [`data`] each second.
+//! `page.html` is the whole page: it loads nothing from elsewhere. It asks for [`data`] each
+//! second.
 
 use std::sync::atomic::Ordering;
 

@@ -1,5 +1,5 @@
-//! Reflection (`grpc.reflection.v1` and `v1alpha`): clients such as grpcurl ask which services there
-//! are, and what their messages look like.
+//! Reflection (`grpc.reflection.v1` and `v1alpha`): clients such as grpcurl ask which services
+//! there are, and what their messages look like.
 //!
 //! `services.txt` is the list, `table.rs` reads it, and `descriptor.rs` has protobuf's own messages
 //! for such descriptions.
