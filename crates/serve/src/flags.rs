@@ -56,6 +56,7 @@ const FLAGS: &[Flag] = &[
     flag("max_requests", "N", "the number of requests at the same time, beyond which 429 is answered; by default 4096"),
     flag("ssl_config_file", "FILE", "an SSLConfig in protobuf's text format: encrypts all connections"),
     flag("token_file", "FILE", "the tokens of which a request needs one, a line each: authorization: Bearer TOKEN"),
+    flag("max_requests_per_model", "N", "the same for each model; by default no limit of its own"),
     flag("access_log", "", "logs a line for each REST request"),
     flag("version", "", "prints the version"),
     flag("help", "", "prints this list"),
@@ -204,7 +205,17 @@ impl Flags {
         }
     }
 
+    /// The models, each with the limit that all have.
+    pub(crate) fn limited(&self, models: Vec<ModelConfig>) -> Result<Vec<ModelConfig>> {
+        let Some(n) = self.number("max_requests_per_model")? else { return Ok(models) };
+        Ok(models.into_iter().map(|model| model.max_requests(n)).collect())
+    }
+
     fn models(&self) -> Result<Vec<ModelConfig>> {
+        self.limited(self.configured()?)
+    }
+
+    fn configured(&self) -> Result<Vec<ModelConfig>> {
         if let Some(file) = self.path("model_config_file") {
             return config::models(&file);
         }

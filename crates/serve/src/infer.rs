@@ -55,6 +55,7 @@ pub(crate) async fn run(
     api: crate::metrics::Api,
 ) -> Answer<Vec<Array>> {
     let n_rows = signature.check(&arrays)?;
+    let _slot = model.admit()?;
     model.metrics.count_examples(n_rows);
     deadline.check()?;
     let start = Instant::now();

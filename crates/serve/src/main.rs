@@ -54,7 +54,8 @@ fn run() -> Result<()> {
     std::thread::scope(|threads| {
         if let Some((file, wait)) = &watched {
             let running = &running;
-            threads.spawn(move || watch(running, configured, file, *wait, &ended));
+            let flags = &flags;
+            threads.spawn(move || watch(running, configured, flags, (file, *wait), &ended));
         }
         let signalled = running.wait_for_signal();
         drop(end);
@@ -68,10 +69,16 @@ fn run() -> Result<()> {
 
 /// Reads the file of models again and again, until the other end of the channel is dropped. A file
 /// that is wrong changes nothing.
-fn watch(running: &Running, models: Vec<ModelConfig>, file: &Path, wait: Duration, ended: &mpsc::Receiver<()>) {
+fn watch(
+    running: &Running,
+    models: Vec<ModelConfig>,
+    flags: &flags::Flags,
+    (file, wait): (&Path, Duration),
+    ended: &mpsc::Receiver<()>,
+) {
     let mut known = Some(models);
     while let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(wait) {
-        let models = match config::models(file) {
+        let models = match config::models(file).and_then(|models| flags.limited(models)) {
             Ok(models) if known.as_ref() == Some(&models) => continue,
             Ok(models) => models,
             Err(error) => {

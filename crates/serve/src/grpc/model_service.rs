@@ -67,7 +67,8 @@ fn configured(core: &Core, asked: &ModelConfigProto) -> Answer<ModelConfig> {
         Some(PolicyChoice::All(_)) => VersionPolicy::All,
         Some(PolicyChoice::Specific(specific)) => VersionPolicy::Specific(specific.versions.clone()),
     };
-    let model = ModelConfig::new(&asked.name, folder).policy(policy);
+    let mut model = ModelConfig::new(&asked.name, folder).policy(policy);
+    model.max_requests = known.config.max_requests;
     Ok(asked.version_labels.iter().fold(model, |model, (label, &version)| model.label(label, version)))
 }
 

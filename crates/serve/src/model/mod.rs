@@ -14,7 +14,7 @@ mod watcher;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -39,6 +39,7 @@ pub struct ModelConfig {
     pub(crate) base_path: PathBuf,
     pub(crate) policy: VersionPolicy,
     pub(crate) labels: BTreeMap<String, i64>,
+    pub(crate) max_requests: Option<usize>,
 }
 
 impl ModelConfig {
@@ -46,7 +47,13 @@ impl ModelConfig {
     /// their name. By default the newest version is served.
     pub fn new(name: impl Into<String>, base_path: impl AsRef<Path>) -> ModelConfig {
         let base_path = base_path.as_ref().to_path_buf();
-        ModelConfig { name: name.into(), base_path, policy: VersionPolicy::default(), labels: BTreeMap::new() }
+        ModelConfig {
+            name: name.into(),
+            base_path,
+            policy: VersionPolicy::default(),
+            labels: BTreeMap::new(),
+            max_requests: None,
+        }
     }
 
     /// Sets which versions are loaded. By default the newest one.
@@ -56,11 +63,29 @@ impl ModelConfig {
         self
     }
 
+    /// Sets the number of requests that may run this model at the same time; a request beyond it is
+    /// refused with 429, so that one model cannot take the whole server. By default there is no
+    /// limit but that of the server.
+    #[must_use]
+    pub fn max_requests(mut self, n: usize) -> ModelConfig {
+        self.max_requests = Some(n.max(1));
+        self
+    }
+
     /// Gives a version a name that requests may use: `/v1/models/census/labels/canary:predict`.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>, version: i64) -> ModelConfig {
         self.labels.insert(label.into(), version);
         self
+    }
+}
+
+/// A request that runs a model, until it is dropped.
+pub(crate) struct Slot<'a>(&'a AtomicUsize);
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -95,6 +120,8 @@ pub(crate) struct Model {
     served: RwLock<Arc<BTreeMap<i64, Arc<Loaded>>>>,
     statuses: Mutex<Statuses>,
     pub(crate) metrics: ModelMetrics,
+    /// The number of requests that run it now.
+    n_running: AtomicUsize,
     /// Whether versions are loaded; a client may unload the model.
     is_wanted: AtomicBool,
     /// Unknown names in requests that were logged.
@@ -104,7 +131,15 @@ pub(crate) struct Model {
 impl Model {
     fn new(config: ModelConfig) -> Model {
         let (served, statuses, warned) = (RwLock::default(), Mutex::default(), Mutex::default());
-        Model { config, served, statuses, metrics: ModelMetrics::default(), is_wanted: AtomicBool::new(true), warned }
+        Model {
+            config,
+            served,
+            statuses,
+            metrics: ModelMetrics::default(),
+            n_running: AtomicUsize::new(0),
+            is_wanted: AtomicBool::new(true),
+            warned,
+        }
     }
 
     /// The loaded versions.
@@ -151,6 +186,19 @@ impl Model {
             if warned.len() < MAX_NAMES && warned.insert(name.clone()) {
                 tracing::warn!("model `{}` has no input `{name}`, which a request names", self.config.name);
             }
+        }
+    }
+
+    /// Admits a request to run the model, unless too many do.
+    pub(crate) fn admit(&self) -> Answer<Slot<'_>> {
+        let n = self.n_running.fetch_add(1, Ordering::Relaxed);
+        let slot = Slot(&self.n_running);
+        match self.config.max_requests {
+            Some(limit) if n >= limit => Err(Status::full(format!(
+                "{limit} requests run model `{}`, which is its limit; try again later",
+                self.config.name
+            ))),
+            _ => Ok(slot),
         }
     }
 
