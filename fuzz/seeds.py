@@ -137,3 +137,51 @@ seed("config", "overrides", "a=3,b=1e-3,c=text,d=false")
 seed("config", "nested", "[" * 1000)
 # A position of a stream: see `Position::to_bytes`; the fuzzer finds the rest.
 seed("position", "empty", b"\0" * 16)
+
+# Requests of the server: bodies of REST, KServe's JSON with binary data after it, and messages of gRPC.
+for i, body in enumerate([
+    '{"instances": [{"a": 1.5, "b": -0.0, "c": 1, "d": -2, "e": 255, "f": true, "g": "x"}, {"b": 2, "c": 3, "d": 4, "e": 5, "f": false}]}',
+    '{"inputs": {"a": [1, null], "b": [[1]], "c": [], "d": [1], "e": [0], "f": [false], "g": [{"b64": "aGk="}, null]}}',
+    '{"signature_name": "x", "instances": [[[1, 2], [3, 4]], [[NaN, Infinity], [-Infinity, 1e400]]]}',
+    '{"instances": [null, {"b64": "AA=="}, "\\ud83d\\ude00"], "inputs": 1}',
+    '{"instances": [' + "[" * 200 + "1" + "]" * 200 + "]}",
+    '{"examples": [{"a": 1, "b": [1.5, 2], "c": null, "d": ["x", {"b64": "eA=="}]}], "context": {"z": true}}',
+    '{"instances": [{"g": null}, {"g": ["x", "y"]}, {}], "instances": 1}',
+]):
+    seed("serve_rest", f"body_{i}", body)
+
+
+def infer(document, binary=b""):
+    text = json.dumps(document).encode()
+    return struct.pack("<H", len(text)) + text + binary
+
+
+seed("serve_infer", "json", infer({"id": "1", "inputs": [{"name": "a", "shape": [2, 1], "datatype": "FP32", "data": [[1], [2.5]]},
+                                                          {"data": ["x"], "name": "b", "datatype": "BYTES", "shape": [1]}]}))
+seed("serve_infer", "binary", infer({"inputs": [{"name": "a", "shape": [2], "datatype": "INT32", "parameters": {"binary_data_size": 8}},
+                                                {"name": "b", "shape": [1], "datatype": "BYTES", "parameters": {"binary_data_size": 5}}],
+                                     "outputs": [{"name": "y", "parameters": {"binary_data": True}}]}, b"\1\0\0\0\2\0\0\0\1\0\0\0x"))
+seed("serve_infer", "huge", infer({"inputs": [{"name": "a", "shape": [1 << 60], "datatype": "FP64", "data": []}]}))
+
+
+def field(number, data):
+    """A length-delimited field of protobuf."""
+    size, n = b"", len(data)
+    while n > 127:
+        size, n = size + bytes([n & 127 | 128]), n >> 7
+    return bytes([number << 3 | 2]) + size + bytes([n]) + data
+
+
+floats = b"\x08\x01" + field(2, field(2, b"\x08\x02")) + field(5, struct.pack("<2f", 1.5, -2))
+strings = b"\x08\x07" + field(2, field(2, b"\x08\x01")) + field(8, b"Oslo")
+predict = field(1, field(1, b"m") + field(3, b"s")) + b"".join(
+    field(2, field(1, name) + field(2, tensor)) for name, tensor in ((b"a", floats), (b"g", strings)))
+seed("serve_grpc", "predict", b"\0" + predict)
+seed("serve_grpc", "broadcast", b"\0" + field(2, field(1, b"a") + field(2, b"\x08\x01" + field(2, field(2, b"\x08\x80\x80\x80\x80\x04")) + field(5, struct.pack("<f", 1)))))
+tensor = field(1, b"a") + field(2, b"FP32") + field(3, b"\x02")
+seed("serve_grpc", "infer_raw", b"\1" + field(1, b"m") + field(5, tensor) + field(7, struct.pack("<2f", 1, 2)))
+seed("serve_grpc", "infer_contents", b"\1" + field(1, b"m") + field(5, tensor + field(5, field(6, struct.pack("<2f", 1, 2)))))
+seed("serve_grpc", "classify", b"\2" + field(1, field(1, b"m")) + field(2, field(2, field(1, b"") + field(2, b""))))
+seed("serve_grpc", "multi", b"\3" + field(1, field(1, field(1, b"m")) + field(2, b"tensorflow/serving/classify")))
+seed("serve_grpc", "log", b"\4" + field(6, field(1, predict)))
+seed("serve_grpc", "reload", b"\5" + field(1, field(1, field(1, field(1, b"m") + field(8, field(1, b"x") + b"\x10\x03")))))

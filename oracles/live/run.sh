@@ -22,6 +22,7 @@ graphdef           estimand-tf            graph_exchange
 export             estimand               export_exchange
 export_modes       estimand               export_modes_exchange
 serve              estimand-serve         serve_exchange
+serve_page         estimand-serve         serve_exchange
 saved_model        estimand-tf            saved_model_predict
 ping_pong          estimand               ping_pong
 warm_start         estimand               warm_start_exchange

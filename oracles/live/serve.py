@@ -3,7 +3,8 @@
     serve.py SERVE_EXCHANGE FOLDER
 
 Two models: one that TensorFlow's Estimator exported, and one of ours. Requests come through gRPC by the stubs of tensorflow-serving-api,
-through REST by Python's own HTTP client, in row and column format, and through KServe's REST by tritonclient. Rows are random, with unknown, empty and odd strings.
+through REST by Python's own HTTP client and by curl, in row and column format, and through KServe's REST and gRPC by tritonclient. Rows are random,
+with unknown, empty and odd strings, and with values left out. Explanations show the ids that TensorFlow's own op gives.
 """
 
 import base64
@@ -274,6 +275,65 @@ def check_kserve(server, name, raw, expected):
     return complaints
 
 
+def check_kserve_grpc(server, name, raw, expected, folder):
+    """KServe's gRPC client, and reflection: in another process, with another protobuf."""
+    packages = CACHE / "tritonclient-grpc-2.73.0"
+    if not packages.is_dir():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(packages), "tritonclient[grpc]==2.73.0", "grpcio-reflection"]
+        subprocess.run(pip, check=True)
+    given, answered = folder / "inputs.npz", folder / "outputs.npz"
+    np.savez(given, **raw)
+    program = pathlib.Path(__file__).with_name("kserve_grpc.py")
+    ran = subprocess.run([sys.executable, str(program), str(server.grpc_port), name, str(given), str(answered)],
+                         env={**os.environ, "PYTHONPATH": str(packages)}, capture_output=True, text=True)
+    if ran.returncode != 0:
+        return [f"{name} KServe gRPC: {ran.stdout} {ran.stderr[-2000:]}"]
+    complaints, outputs = [], np.load(answered, allow_pickle=True)
+    clear = np.abs(expected["probabilities"][:, 1] - 0.5) > 1e-4
+    for one in outputs.files:
+        found, wanted = outputs[one], expected[one]
+        if one in ("classes", "class_ids"):
+            found, wanted = found[clear], wanted[clear]
+        complaints += close(found, wanted, f"{name} KServe gRPC {one}")
+    return complaints
+
+
+def check_left_out(server, name, call, raw, folder):
+    """Values that are left out, by curl: TensorFlow is given the defaults. Explanations have TensorFlow's ids."""
+    dice = random.Random(SEED)
+    rows, age, job = [], [], []
+    for one_age, one_job in zip(raw["age"], raw["job"]):
+        row = {}
+        kind = dice.choice(["all", "age", "job", "both", "null"])
+        if kind in ("all", "job"):
+            row["age"] = float(one_age)
+        if kind in ("all", "age") and is_text(one_job):
+            row["job"] = one_job.decode()
+        if kind == "null":
+            row = {"age": None, "job": None}
+        rows.append(row)
+        age.append(row.get("age") if row.get("age") is not None else 40.0)
+        job.append((row.get("job") or "").encode())
+    expected = call(age=tf.constant(age, tf.float32), job=tf.constant(job))["logits"].numpy()
+    body = folder / "left_out.json"
+    body.write_text(json.dumps({"instances": rows}))
+    url = f"http://127.0.0.1:{server.rest_port}/v1/models/{name}:predict?explain=1"
+    ran = subprocess.run(["curl", "--silent", "--show-error", "--fail-with-body", "--data", f"@{body}", url], capture_output=True)
+    if ran.returncode != 0:
+        return [f"{name} curl: {ran.stdout[:500]} {ran.stderr[:500]}"]
+    answer = json.loads(ran.stdout)
+    complaints = close([row["logits"] for row in answer["predictions"]], expected, f"{name} left out")
+    ids = tf.strings.to_hash_bucket_fast(job, 20).numpy().tolist()
+    for i, explained in enumerate(answer["explanations"]):
+        found = explained["job_embedding"]
+        wanted = {"id": ids[i] if job[i] else None, "default": rows[i].get("job") is None}
+        is_default = rows[i].get("age") is None
+        if found != wanted or (explained.get("age") == {"default": True, "value": 40.0}) != is_default:
+            complaints.append(f"{name}: row {i} {rows[i]} is explained as {explained}; expected {wanted}")
+            break
+    return complaints
+
+
 def check_failures(server, name):
     complaints = []
     for change, expected in ((lambda r: r.model_spec.MergeFrom(type(r.model_spec)(name="no")), grpc.StatusCode.NOT_FOUND),
@@ -319,6 +379,8 @@ def main():
         complaints += check_information(server, name, export)
         if name == "ours":
             complaints += check_kserve(server, name, raw, expected)
+            complaints += check_kserve_grpc(server, name, raw, expected, folder)
+            complaints += check_left_out(server, name, call, raw, folder)
     complaints += check_failures(server, "tf")
     code = server.stop()
     if code != 0:

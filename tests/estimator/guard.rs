@@ -73,6 +73,14 @@ fn an_export_carries_what_the_model_is() -> Result<()> {
     assert_eq!((&vocabulary["n_unknown_ids"], vocabulary["id"].is_string()), (&1.into(), true));
     assert!(of("town").iter().any(|c| c["n_buckets"] == 5 && c["id"].is_string()));
 
+    // Categories may be left out, the age may not. Features of Examples have their tensors.
+    assert_eq!(document["defaults"]["job"]["values"], serde_json::json!([""]));
+    assert_eq!(document["defaults"].as_object().unwrap().len(), 2, "{}", document["defaults"]);
+    let tensors = document["tensors"].as_array().unwrap();
+    let names: Vec<&str> = tensors.iter().map(|tensor| tensor["feature"].as_str().unwrap()).collect();
+    assert_eq!(names, ["age", "job", "town"]);
+    assert_eq!(tensors[0]["signatures"], serde_json::json!(["classification", "regression"]));
+
     // The rows of ten steps, as they were fed, and four that are made up, for named features and
     // for Examples.
     let rows: Vec<&str> = document["feeds"].as_array().unwrap().iter().map(|f| f["rows"].as_str().unwrap()).collect();

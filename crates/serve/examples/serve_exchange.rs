@@ -28,7 +28,7 @@ fn export(rows: &str, folder: &str) -> Result<()> {
         [spec("age", DType::F32), spec("job", DType::Str), spec("label", DType::I64)].into_iter().collect();
     let data = Dataset::from_tfrecord(rows, features).label("label").batch(50);
     let job = categorical_column_with_hash_bucket("job", 20);
-    let columns = columns![numeric_column("age"), embedding_column(job, 4)];
+    let columns = columns![numeric_column("age").default_value(40f32), embedding_column(job, 4)];
     let model = DnnClassifier::new([16, 8], columns.clone())
         .config(RunConfig::new().tf_random_seed(1))
         .model_dir(format!("{folder}-model"))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use estimand_serve::{BatchingParameters, ModelConfig, VersionPolicy};
+use estimand_serve::{BatchingParameters, ModelConfig, Server, Tls, VersionPolicy};
 use estimand_tensor::{Error, Result};
 
 use crate::text_proto::{Field, parse};
@@ -163,6 +163,51 @@ fn prometheus(fields: &[Field]) -> Result<Option<String>> {
     Ok(is_on.then_some(path))
 }
 
+/// The certificate of `--ssl_config_file`.
+pub(crate) fn tls(path: &Path) -> Result<Tls> {
+    in_file(path, read(path).and_then(|fields| ssl_config(&fields)))
+}
+
+fn ssl_config(fields: &[Field]) -> Result<Tls> {
+    let (mut key, mut certificate, mut authority, mut verifies) = (None, None, None, false);
+    for field in fields {
+        match field.name.as_str() {
+            "server_key" => key = Some(field.text()?),
+            "server_cert" => certificate = Some(field.text()?),
+            "custom_ca" => authority = Some(field.text()?).filter(|text| !text.is_empty()),
+            "client_verify" => verifies = field.is_true()?,
+            _ => return Err(field.unknown(&["server_key", "server_cert", "custom_ca", "client_verify"])),
+        }
+    }
+    let missing = |what: &str| Error::config(format!("there is no {what}")).help("expected the text of a PEM file");
+    let certificate = certificate.ok_or_else(|| missing("server_cert"))?;
+    let key = key.ok_or_else(|| missing("server_key"))?;
+    let tls = Tls::from_pem(certificate.as_bytes(), key.as_bytes())?;
+    match (verifies, authority) {
+        (true, Some(authority)) => tls.client_authority(authority.as_bytes()),
+        (true, None) => Err(Error::config("client_verify needs custom_ca: the authority of the clients' certificates")),
+        // TF: an authority alone asks no client for a certificate.
+        (false, _) => Ok(tls),
+    }
+}
+
+/// Adds the tokens of `--token_file`. Empty lines, and lines that begin with #, do not count.
+pub(crate) fn tokens(path: &Path, mut server: Server) -> Result<Server> {
+    let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read", &e))?;
+    let mut n = 0;
+    for (i, line) in text.lines().enumerate() {
+        let token = line.trim();
+        if !token.is_empty() && !token.starts_with('#') {
+            server = in_file(path, server.token(token).map_err(|e| e.context(format!("in line {}", i + 1))))?;
+            n += 1;
+        }
+    }
+    match n {
+        0 => Err(Error::config(format!("{} has no token", path.display())).help("write one in each line")),
+        _ => Ok(server),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +230,32 @@ mod tests {
             let error = model_list(&parse(text).unwrap()).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn certificates_and_tokens() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/tests/download");
+        let pem = |name: &str| fs::read_to_string(folder.join(name)).unwrap().replace('\n', "\\n");
+        let (cert, key) = (pem("server.pem"), pem("server_key.pem"));
+        let text = format!("server_cert: '{cert}' server_key: '{key}' client_verify: false");
+        ssl_config(&parse(&text).unwrap()).unwrap();
+        for (text, expected) in [
+            (format!("server_cert: '{cert}'"), "there is no server_key"),
+            (format!("server_cert: '{key}' server_key: '{key}'"), "the certificate of the server"),
+            (format!("server_cert: '{cert}' server_key: 'x'"), "the key of the server"),
+            (format!("server_cert: '{cert}' server_key: '{key}' client_verify: true"), "needs custom_ca"),
+            ("server_crt: 'x'".to_string(), "did you mean `server_cert`?"),
+        ] {
+            let error = ssl_config(&parse(&text).unwrap()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let path = std::env::temp_dir().join(format!("estimand-serve-tokens-{}", std::process::id()));
+        for (text, expected) in [("# none\n\n", "has no token"), ("good\na b\n", "in line 2")] {
+            fs::write(&path, text).unwrap();
+            let error = tokens(&path, Server::new()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        fs::remove_file(path).unwrap();
     }
 
     #[test]

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::json::UnknownKeys;
 use crate::model::{Model, Models, VersionStatus};
 use crate::status::{Answer, Status};
+use crate::tokens::Tokens;
 
 /// Limits and switches of a server.
 #[derive(Clone, Debug)]
@@ -22,10 +24,14 @@ pub(crate) struct Settings {
     pub(crate) max_requests: usize,
     /// The largest head of a request.
     pub(crate) max_head_bytes: usize,
+    /// What to do with names that a model does not have.
+    pub(crate) unknown_keys: UnknownKeys,
     pub(crate) has_cors: bool,
     pub(crate) has_access_log: bool,
     /// The path of the page for Prometheus.
     pub(crate) metrics_path: Option<String>,
+    /// Whom requests may come from; empty for all.
+    pub(crate) tokens: Tokens,
 }
 
 impl Default for Settings {
@@ -37,9 +43,11 @@ impl Default for Settings {
             max_total_bytes: 512 << 20,
             max_requests: 4_096,
             max_head_bytes: 64 << 10,
+            unknown_keys: UnknownKeys::default(),
             has_cors: false,
             has_access_log: false,
             metrics_path: Some("/monitoring/prometheus/metrics".into()),
+            tokens: Tokens::default(),
         }
     }
 }
@@ -65,6 +73,13 @@ impl Share<'_> {
         let mut more = core.reserve(n)?;
         self.n += std::mem::take(&mut more.n);
         Ok(())
+    }
+}
+
+impl Share<'_> {
+    /// Keeps what was taken until [`Core::release`].
+    pub(crate) fn keep(mut self) {
+        self.n = 0;
     }
 }
 
@@ -107,6 +122,11 @@ impl Core {
             )));
         }
         Ok(share)
+    }
+
+    /// Gives memory back that was kept.
+    pub(crate) fn release(&self, n: usize) {
+        self.n_bytes.fetch_sub(n, Ordering::Relaxed);
     }
 
     /// Whether new requests are welcome: all models are loaded, and the server does not stop.

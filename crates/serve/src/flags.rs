@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use estimand_serve::{BatchingParameters, ModelConfig, Server};
+use estimand_serve::{BatchingParameters, ModelConfig, Server, UnknownKeys};
 use estimand_tensor::{Error, Result};
 
 use crate::config;
@@ -46,8 +46,17 @@ const FLAGS: &[Flag] = &[
     flag("max_num_load_retries", "N", "how often a version that cannot be loaded is tried again; by default 5"),
     flag("load_retry_interval_micros", "N", "the time between two tries; by default a minute"),
     flag("accept_changed_answers", "", "serves a version that does not give the answers that its export carries"),
+    flag(
+        "unknown_keys",
+        "POLICY",
+        "names that a model does not have: ignore, warn or error; by default as TensorFlow Serving",
+    ),
+    flag("head_timeout_in_ms", "N", "the time for the head of a request, and of an idle connection; by default 30000"),
     flag("max_body_bytes", "N", "the largest body of a request; by default 64 MiB"),
     flag("max_requests", "N", "the number of requests at the same time, beyond which 429 is answered; by default 4096"),
+    flag("ssl_config_file", "FILE", "an SSLConfig in protobuf's text format: encrypts all connections"),
+    flag("token_file", "FILE", "the tokens of which a request needs one, a line each: authorization: Bearer TOKEN"),
+    flag("max_requests_per_model", "N", "the same for each model; by default no limit of its own"),
     flag("access_log", "", "logs a line for each REST request"),
     flag("version", "", "prints the version"),
     flag("help", "", "prints this list"),
@@ -139,6 +148,9 @@ impl Flags {
         if let Some(limit) = self.number("rest_api_timeout_in_ms")? {
             server = server.timeout(Duration::from_millis(limit));
         }
+        if let Some(limit) = self.number("head_timeout_in_ms")? {
+            server = server.head_timeout(Duration::from_millis(limit));
+        }
         if let Some(n) = self.number("rest_api_num_threads")? {
             server = server.threads(n);
         }
@@ -147,6 +159,9 @@ impl Flags {
         }
         if let Some(n) = self.number("max_requests")? {
             server = server.max_requests(n);
+        }
+        if let Some(policy) = self.unknown_keys()? {
+            server = server.unknown_keys(policy);
         }
         if self.is_on("rest_api_enable_cors_support")? {
             server = server.cors();
@@ -157,7 +172,25 @@ impl Flags {
         if let Some(path) = self.path("monitoring_config_file") {
             server = server.metrics_path(config::metrics_path(&path)?);
         }
+        if let Some(path) = self.path("ssl_config_file") {
+            server = server.tls(config::tls(&path)?);
+        }
+        if let Some(path) = self.path("token_file") {
+            server = config::tokens(&path, server)?;
+        }
         Ok((self.loading(self.batching(server)?)?, models))
+    }
+
+    fn unknown_keys(&self) -> Result<Option<UnknownKeys>> {
+        Ok(Some(match self.get("unknown_keys") {
+            None => return Ok(None),
+            Some("ignore") => UnknownKeys::Ignore,
+            Some("warn") => UnknownKeys::Warn,
+            Some("error") => UnknownKeys::Error,
+            Some(other) => {
+                return Err(Error::config(format!("--unknown_keys is `{other}`; expected ignore, warn or error")));
+            }
+        }))
     }
 
     /// The file of models that is read again, and how often.
@@ -172,7 +205,17 @@ impl Flags {
         }
     }
 
+    /// The models, each with the limit that all have.
+    pub(crate) fn limited(&self, models: Vec<ModelConfig>) -> Result<Vec<ModelConfig>> {
+        let Some(n) = self.number("max_requests_per_model")? else { return Ok(models) };
+        Ok(models.into_iter().map(|model| model.max_requests(n)).collect())
+    }
+
     fn models(&self) -> Result<Vec<ModelConfig>> {
+        self.limited(self.configured()?)
+    }
+
+    fn configured(&self) -> Result<Vec<ModelConfig>> {
         if let Some(file) = self.path("model_config_file") {
             return config::models(&file);
         }
@@ -237,6 +280,7 @@ mod tests {
         for (argument, text) in [
             ("--port=99999", "--port is `99999`; expected a number"),
             ("--host=here", "expected an address"),
+            ("--unknown_keys=drop", "expected ignore, warn or error"),
             ("--access_log=maybe", "expected true or false"),
             ("--file_system_poll_wait_seconds=-1", "expected 0 or more"),
             ("--batching_parameters_file=x", "without --enable_batching"),

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use estimand_tensor::{Array, DType, Strings};
 
+use crate::core::Core;
+use crate::json::{Rows, UnknownKeys};
 use crate::model::{Loaded, Model, Signature};
 use crate::status::{Answer, Code, Status};
 
@@ -53,6 +55,7 @@ pub(crate) async fn run(
     api: crate::metrics::Api,
 ) -> Answer<Vec<Array>> {
     let n_rows = signature.check(&arrays)?;
+    let _slot = model.admit()?;
     model.metrics.count_examples(n_rows);
     deadline.check()?;
     let start = Instant::now();
@@ -67,6 +70,27 @@ pub(crate) async fn run(
     };
     model.metrics.runtime_latency(api, start.elapsed());
     outputs
+}
+
+/// Runs a signature on the values of a request, and counts what the request left out or had too
+/// much.
+pub(crate) async fn run_rows(
+    core: &Core,
+    model: &Model,
+    signature: &Arc<Signature>,
+    rows: Rows,
+    deadline: Deadline,
+    api: crate::metrics::Api,
+) -> Answer<Vec<Array>> {
+    let outputs = run(model, signature, rows.arrays, deadline, api).await?;
+    signature.count_defaults(&rows.defaulted);
+    if !rows.unknown.is_empty() {
+        model.metrics.count_unknown_keys(rows.unknown.len());
+        if core.settings.unknown_keys == UnknownKeys::Warn {
+            model.warn_of(&rows.unknown);
+        }
+    }
+    Ok(outputs)
 }
 
 /// What a request of examples wants.

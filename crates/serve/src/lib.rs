@@ -13,10 +13,15 @@
 //!
 //! A request passes through `http/` (connections, limits), `rest/`, `kserve/` or `grpc/` (paths and
 //! messages), `json/` (values become arrays), `model/` (the version that answers), `infer.rs` and
-//! `batch/` (the run), and back. `server.rs` puts the parts together.
+//! `batch/` (the run), `drift/` (what the values say) and back. `server.rs` puts the parts
+//! together.
 
 mod batch;
 mod core;
+mod drift;
+mod explain;
+#[doc(hidden)]
+pub mod fuzzing;
 mod grpc;
 mod http;
 mod infer;
@@ -24,9 +29,12 @@ mod json;
 mod kserve;
 mod metrics;
 mod model;
+mod page;
 mod rest;
 mod server;
 mod status;
+mod tls;
+mod tokens;
 
 /// The programs of the book's chapter.
 #[cfg(doctest)]
@@ -34,6 +42,8 @@ mod status;
 mod chapter {}
 
 pub use batch::BatchingParameters;
+pub use json::UnknownKeys;
 pub use model::{ModelConfig, State, VersionPolicy, VersionStatus};
 pub use server::{Running, Server};
 pub use status::{Code, Status};
+pub use tls::Tls;

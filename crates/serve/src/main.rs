@@ -1,11 +1,12 @@
 //! `estimand-serve`: the server as a program, with TensorFlow Serving's flags.
 //!
 //! `main` reads the flags (`flags.rs`) and the files that they name (`config.rs`), logs to stderr
-//! (`log.rs`), and runs the server.
+//! (`log.rs`), runs the server, and tells systemd (`notify.rs`).
 
 mod config;
 mod flags;
 mod log;
+mod notify;
 mod text_proto;
 
 use std::path::Path;
@@ -48,16 +49,19 @@ fn run() -> Result<()> {
             tracing::info!("{what} at {address}");
         }
     }
+    notify::notify("READY=1");
     let (end, ended) = mpsc::channel::<()>();
     std::thread::scope(|threads| {
         if let Some((file, wait)) = &watched {
             let running = &running;
-            threads.spawn(move || watch(running, configured, file, *wait, &ended));
+            let flags = &flags;
+            threads.spawn(move || watch(running, configured, flags, (file, *wait), &ended));
         }
         let signalled = running.wait_for_signal();
         drop(end);
         signalled
     })?;
+    notify::notify("STOPPING=1");
     tracing::info!("stopping: requests that have begun are answered");
     running.shutdown();
     Ok(())
@@ -65,10 +69,16 @@ fn run() -> Result<()> {
 
 /// Reads the file of models again and again, until the other end of the channel is dropped. A file
 /// that is wrong changes nothing.
-fn watch(running: &Running, models: Vec<ModelConfig>, file: &Path, wait: Duration, ended: &mpsc::Receiver<()>) {
+fn watch(
+    running: &Running,
+    models: Vec<ModelConfig>,
+    flags: &flags::Flags,
+    (file, wait): (&Path, Duration),
+    ended: &mpsc::Receiver<()>,
+) {
     let mut known = Some(models);
     while let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(wait) {
-        let models = match config::models(file) {
+        let models = match config::models(file).and_then(|models| flags.limited(models)) {
             Ok(models) if known.as_ref() == Some(&models) => continue,
             Ok(models) => models,
             Err(error) => {
@@ -98,9 +108,12 @@ fn raise_file_limit() {
                 libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0
             }
         };
-        if !is_raised {
-            let error = std::io::Error::last_os_error();
-            tracing::warn!("the limit of open files cannot be raised: {error}");
+        match is_raised {
+            true => tracing::info!("up to {} open files, about as many connections", limit.rlim_cur),
+            false => {
+                let error = std::io::Error::last_os_error();
+                tracing::warn!("the limit of open files stays at {}: {error}", limit.rlim_cur);
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Counts and latencies of each model, and the page that Prometheus reads. Names, labels and
 //! buckets are TensorFlow Serving's.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::model::Models;
+use crate::model::{Model, Models};
 use crate::status::Code;
 
 /// The kind of a request.
@@ -110,7 +112,7 @@ fn six_digits(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_string)
 }
 
-fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
+pub(crate) fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = writeln!(page, "{text}");
 }
@@ -122,6 +124,8 @@ pub(crate) struct ModelMetrics {
     runtimes: [Histogram<33>; Api::ALL.len()],
     examples: Histogram<15>,
     n_examples: AtomicU64,
+    /// Names in requests that the model does not have, and that were ignored.
+    n_unknown_keys: AtomicU64,
 }
 
 impl Default for ModelMetrics {
@@ -132,6 +136,7 @@ impl Default for ModelMetrics {
             runtimes: Default::default(),
             examples: Histogram::default(),
             n_examples: AtomicU64::new(0),
+            n_unknown_keys: AtomicU64::new(0),
         }
     }
 }
@@ -149,6 +154,30 @@ impl ModelMetrics {
         self.runtimes[api as usize].add(&MICROS, micros(latency));
     }
 
+    /// The latencies of answers as JSON, for each kind of request that was answered. The limits
+    /// are those of all buckets but the last, in microseconds.
+    pub(crate) fn latencies(&self) -> Vec<serde_json::Value> {
+        let mut all = Vec::new();
+        for (api, entry) in Api::ALL.iter().flat_map(|api| Entry::ALL.map(|entry| (*api, entry))) {
+            let histogram = &self.latencies[api as usize][entry as usize];
+            let counts = histogram.counts.iter().chain([&histogram.above]).map(|count| count.load(Ordering::Relaxed));
+            let counts: Vec<u64> = counts.collect();
+            let n: u64 = counts.iter().sum();
+            if n > 0 {
+                let mean = histogram.sum.load(Ordering::Relaxed) as f64 / n as f64;
+                let entry = if entry == Entry::Rest { "REST" } else { "gRPC" };
+                all.push(serde_json::json!({
+                    "api": api.name(), "entry": entry, "limits": MICROS.0.to_vec(), "counts": counts, "count": n, "mean_us": mean
+                }));
+            }
+        }
+        all
+    }
+
+    pub(crate) fn count_unknown_keys(&self, n: usize) {
+        self.n_unknown_keys.fetch_add(n as u64, Ordering::Relaxed);
+    }
+
     pub(crate) fn count_examples(&self, n: usize) {
         self.examples.add(&EXAMPLES, n as u64);
         self.n_examples.fetch_add(n as u64, Ordering::Relaxed);
@@ -160,12 +189,27 @@ fn micros(latency: Duration) -> u64 {
 }
 
 /// A label's value with its escapes.
-fn label(value: &str) -> String {
+pub(crate) fn label(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// The page that Prometheus reads.
 pub(crate) fn page(models: &Models) -> String {
+    let mut page = requests(models);
+    crate::drift::lines(models, &mut page);
+    page
+}
+
+fn unknown_keys(models: &BTreeMap<String, Arc<Model>>, page: &mut String) {
+    line(page, format_args!("# TYPE estimand_unknown_keys_total counter"));
+    for (name, model) in models {
+        let n = model.metrics.n_unknown_keys.load(Ordering::Relaxed);
+        line(page, format_args!("estimand_unknown_keys_total{{model_name=\"{}\"}} {n}", label(name)));
+    }
+}
+
+/// Counts and latencies of requests.
+fn requests(models: &Models) -> String {
     const PREFIX: &str = ":tensorflow:serving:";
     let models = models.all();
     let mut page = String::new();
@@ -211,6 +255,7 @@ pub(crate) fn page(models: &Models) -> String {
             metrics.runtimes[api as usize].lines(&MICROS, &format!("{PREFIX}runtime_latency"), &labels, &mut page);
         }
     }
+    unknown_keys(&models, &mut page);
     page
 }
 

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use estimand_tensor::{Error, Result};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
 
 use crate::batch::{Batcher, BatchingParameters};
 use crate::core::{Core, Settings};
 use crate::http;
+use crate::json::UnknownKeys;
 use crate::model::{LoadSettings, ModelConfig, Models, Surroundings, VersionStatus, Watcher};
+use crate::tls::Tls;
 
 /// A model server that is not started yet.
 ///
@@ -35,6 +38,7 @@ pub struct Server {
     batching: Option<BatchingParameters>,
     load: LoadSettings,
     checks_answers: bool,
+    tls: Option<Tls>,
     settings: Settings,
 }
 
@@ -50,6 +54,7 @@ impl Default for Server {
             batching: None,
             load: LoadSettings::default(),
             checks_answers: true,
+            tls: None,
             settings: Settings::default(),
         }
     }
@@ -160,6 +165,13 @@ impl Server {
         self
     }
 
+    /// Sets what to do with names in a request that the model does not have. By default as
+    /// TensorFlow Serving does.
+    pub fn unknown_keys(mut self, policy: UnknownKeys) -> Server {
+        self.settings.unknown_keys = policy;
+        self
+    }
+
     /// Lets pages of other sites ask, as TensorFlow Serving's `--rest_api_enable_cors_support`. By
     /// default browsers refuse it.
     pub fn cors(mut self) -> Server {
@@ -179,6 +191,19 @@ impl Server {
         self
     }
 
+    /// Encrypts all connections. By default none are.
+    pub fn tls(mut self, tls: Tls) -> Server {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Adds a token: from now on a request needs one, as `authorization: Bearer TOKEN`. By default
+    /// requests need none. `/healthz`, `/livez`, the health of gRPC and the empty page never do.
+    pub fn token(mut self, token: &str) -> Result<Server> {
+        self.settings.tokens.add(token)?;
+        Ok(self)
+    }
+
     /// Sets how long a server that stops waits for requests that have begun. By default 30 s.
     pub fn drain(mut self, limit: Duration) -> Server {
         self.drain = limit;
@@ -191,6 +216,13 @@ impl Server {
         if self.grpc_port.is_none() && self.rest_port.is_none() {
             return Err(Error::config("the server has no port").help("set a port with rest_port or grpc_port"));
         }
+        let acceptor =
+            self.tls.as_ref().map(|tls| Ok::<_, Error>(TlsAcceptor::from(Arc::new(tls.config()?)))).transpose()?;
+        if !self.settings.tokens.is_empty() && acceptor.is_none() && !self.host.is_loopback() {
+            tracing::warn!(
+                "tokens are sent over connections that are not encrypted: everybody on the way can read them"
+            );
+        }
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         runtime.enable_all().thread_name("estimand-serve");
         if let Some(n) = self.n_threads {
@@ -201,7 +233,8 @@ impl Server {
         let bind = |port: Option<u16>| -> Result<Option<TcpListener>> {
             let Some(port) = port else { return Ok(None) };
             let address = SocketAddr::new(self.host, port);
-            runtime.block_on(TcpListener::bind(address)).map(Some).map_err(|e| {
+            let _context = runtime.enter();
+            listen(address).map(Some).map_err(|e| {
                 Error::config(format!("cannot listen at {address}: {e}"))
                     .help("another program may use the port: choose another one")
             })
@@ -218,7 +251,7 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let (open, closed) = mpsc::channel(1);
         for listener in listeners.into_iter().flatten() {
-            runtime.spawn(http::listen(listener, Arc::clone(&core), stopped.clone(), open.clone()));
+            runtime.spawn(http::listen(listener, acceptor.clone(), Arc::clone(&core), stopped.clone(), open.clone()));
         }
         let parts = Parts { runtime, closed, watcher, batcher };
         Ok(Running { core, grpc, rest, drain: self.drain, stop, parts: Some(parts) })
@@ -231,6 +264,16 @@ impl Server {
         running.shutdown();
         Ok(())
     }
+}
+
+/// Opens a port. Many clients may come at once.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    const WAITING: u32 = 4_096;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
 }
 
 /// A server that answers. Dropping it stops it gracefully.
@@ -269,7 +312,8 @@ impl Running {
         Some(self.core.models.find(model)?.statuses())
     }
 
-    /// Replaces the models. Those whose folder stays go on without a pause; others are loaded soon.
+    /// Replaces the models. Those that stay go on without a pause, also if their folder changes:
+    /// the old versions answer until new ones are loaded. Others are loaded soon.
     pub fn configure(&self, models: Vec<ModelConfig>) -> Result<()> {
         self.core.models.configure(models)
     }

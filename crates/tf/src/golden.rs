@@ -55,15 +55,34 @@ pub struct Golden {
 impl Golden {
     /// Reads the golden rows of an export; `None` if it has no document.
     pub fn read(folder: impl AsRef<Path>) -> Result<Option<Golden>> {
-        let path = path(folder.as_ref());
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io(&path, "open", &error)),
-        };
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", &e))?;
-        parse(&bytes).map(Some).map_err(|e| e.in_file(&path))
+        let folder = folder.as_ref();
+        let Some(document) = read_document(folder)? else { return Ok(None) };
+        Golden::of(&document).map(Some).map_err(|e| e.in_file(path(folder)))
+    }
+
+    /// The golden rows of a document.
+    pub fn of(document: &Json) -> Result<Golden> {
+        let mut golden = Golden::default();
+        for feed in document.get("feeds").and_then(Json::as_array).ok_or_else(|| damaged("`feeds` is not a list"))? {
+            golden.feeds.push(Feed {
+                rows: feed.get("rows").and_then(Json::as_str).unwrap_or("other").to_string(),
+                inputs: arrays(feed.get("inputs"))?,
+            });
+        }
+        let signatures = document.get("signatures").and_then(Json::as_object);
+        for (name, json) in signatures.ok_or_else(|| damaged("`signatures` is not an object"))? {
+            let mut answers = Answers {
+                signature: name.clone(),
+                same_as: json.get("same_as").and_then(Json::as_str).map(str::to_string),
+                of: Vec::new(),
+            };
+            for one in json.get("answers").and_then(Json::as_array).into_iter().flatten() {
+                let feed = one.get("feed").and_then(Json::as_u64).and_then(|feed| usize::try_from(feed).ok());
+                answers.of.push((feed.ok_or_else(|| damaged("an answer has no feed"))?, arrays(one.get("outputs"))?));
+            }
+            golden.answers.push(answers);
+        }
+        Ok(golden)
     }
 
     /// The inputs as JSON, for the document's `feeds`.
@@ -160,8 +179,24 @@ fn arrays_to_json(arrays: &[(String, Array)]) -> Result<Json> {
     Ok(Json::Object(arrays.iter().map(named).collect::<Result<_>>()?))
 }
 
-fn parse(bytes: &[u8]) -> Result<Golden> {
-    let damaged = |what: &str| Error::data(format!("the document of the export cannot be read: {what}"));
+fn damaged(what: &str) -> Error {
+    Error::data(format!("the document of the export cannot be read: {what}"))
+}
+
+/// Reads the document of an export, `assets.extra/estimand.json`; `None` if it has none.
+pub fn read_document(folder: impl AsRef<Path>) -> Result<Option<Json>> {
+    let path = path(folder.as_ref());
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(&path, "open", &error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", &e))?;
+    parse(&bytes).map(Some).map_err(|e| e.in_file(&path))
+}
+
+fn parse(bytes: &[u8]) -> Result<Json> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(damaged(&format!("it has more than {MAX_BYTES} bytes")));
     }
@@ -171,27 +206,7 @@ fn parse(bytes: &[u8]) -> Result<Golden> {
         let message = format!("the document of the export has version {version}; this library reads up to {VERSION}");
         return Err(Error::unsupported(message).help("use the version of Estimand that wrote it, or a newer one"));
     }
-    let mut golden = Golden::default();
-    for feed in json.get("feeds").and_then(Json::as_array).ok_or_else(|| damaged("`feeds` is not a list"))? {
-        golden.feeds.push(Feed {
-            rows: feed.get("rows").and_then(Json::as_str).unwrap_or("other").to_string(),
-            inputs: arrays(feed.get("inputs"))?,
-        });
-    }
-    let signatures = json.get("signatures").and_then(Json::as_object);
-    for (name, json) in signatures.ok_or_else(|| damaged("`signatures` is not an object"))? {
-        let mut answers = Answers {
-            signature: name.clone(),
-            same_as: json.get("same_as").and_then(Json::as_str).map(str::to_string),
-            of: Vec::new(),
-        };
-        for one in json.get("answers").and_then(Json::as_array).into_iter().flatten() {
-            let feed = one.get("feed").and_then(Json::as_u64).and_then(|feed| usize::try_from(feed).ok());
-            answers.of.push((feed.ok_or_else(|| damaged("an answer has no feed"))?, arrays(one.get("outputs"))?));
-        }
-        golden.answers.push(answers);
-    }
-    Ok(golden)
+    Ok(json)
 }
 
 fn arrays(json: Option<&Json>) -> Result<Vec<(String, Array)>> {

@@ -1,21 +1,24 @@
 //! The document of an export, `assets.extra/estimand.json`: what the model is, beyond its graph.
 //!
-//! It has the formats of the features, their statistics, the manifest, the files that the model was
-//! trained on, the tensors that show what each column made of its inputs, and rows with the answers
-//! that the model gives. TensorFlow ignores the file; [`verify`](super::verify) and servers read
-//! it.
+//! It has the formats of the features, their statistics and defaults, the manifest, the files that
+//! the model was trained on, the tensors that show what each column made of its inputs, and rows
+//! with the answers that the model gives. TensorFlow ignores the file; [`verify`](super::verify)
+//! and servers read it.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use estimand_graph::meaning::{ColumnValue, Meaning};
-use estimand_tensor::{Error, Result, Sha256};
+use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result, Sha256};
+use estimand_tf::array_json::array_to_json;
 use estimand_tf::golden::{Golden, VERSION};
 use estimand_tf::saved_model_writer::WrittenGraph;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::Built;
+use super::receiver::only_examples;
+use crate::Input;
 use crate::kept_rows::{InputFile, TrainingRows, specs_to_json};
 use crate::manifest::Manifest;
 
@@ -27,6 +30,8 @@ pub(super) struct Document<'a> {
     pub(super) global_step: u64,
     pub(super) manifest: &'a Manifest,
     pub(super) kept: Option<&'a TrainingRows>,
+    /// The features as the model's columns read them.
+    pub(super) read: Option<&'a BatchSpec>,
     /// The statistics of features by name, if there are any.
     pub(super) statistics: Option<Json>,
     pub(super) built: &'a [Built],
@@ -45,9 +50,11 @@ impl Document<'_> {
             "global_step": self.global_step,
             "features": self.kept.map(|kept| specs_to_json(&kept.features)),
             "statistics": self.statistics(),
+            "defaults": self.defaults()?,
             "manifest": manifest,
             "lineage": self.kept.map(lineage),
             "columns": self.columns(),
+            "tensors": self.tensors(),
             "feeds": self.golden.feeds_to_json()?,
             "signatures": self.golden.answers_to_json()?,
         });
@@ -63,6 +70,43 @@ impl Document<'_> {
         Json::Object(kept.features.keys().map(|name| (name.clone(), of(name))).collect())
     }
 
+    /// The values of features that a caller leaves out: those that columns declare, and for
+    /// categories the value that stands for nothing. Other features have none.
+    fn defaults(&self) -> Result<Json> {
+        let mut defaults = Map::new();
+        for (name, spec) in self.read.into_iter().flatten() {
+            let default = match spec {
+                FeatureSpec::Dense { default, .. } => default.clone(),
+                FeatureSpec::Ragged { dtype } | FeatureSpec::Padded { dtype, .. } => nothing(*dtype)?,
+            };
+            if let Some(default) = default {
+                defaults.insert(name.clone(), array_to_json(&default)?);
+            }
+        }
+        Ok(Json::Object(defaults))
+    }
+
+    /// The tensors of features that are parsed from Examples. Other features are inputs.
+    fn tensors(&self) -> Vec<Json> {
+        let mut tensors = Vec::new();
+        for (i, built) in self.built.iter().enumerate() {
+            if only_examples(&built.receiver.receiver_tensors).is_none() {
+                continue;
+            }
+            let signatures: Vec<&str> = built.signatures.iter().map(|signature| signature.name.as_str()).collect();
+            for (feature, input) in &built.receiver.features {
+                let value = match input {
+                    Input::Dense(tensor) => tensor.value(),
+                    Input::Ragged(ragged) => ragged.values.value(),
+                };
+                if let Some(tensor) = self.written.tensor_name(i, value) {
+                    tensors.push(json!({ "feature": feature, "signatures": signatures, "tensor": tensor }));
+                }
+            }
+        }
+        tensors
+    }
+
     /// The tensors of ids and buckets, for each graph.
     fn columns(&self) -> Vec<Json> {
         let mut columns = Vec::new();
@@ -76,6 +120,16 @@ impl Document<'_> {
         }
         columns
     }
+}
+
+/// The value that stands for nothing in a categorical feature; `None` for numbers.
+fn nothing(dtype: DType) -> Result<Option<Array>> {
+    Ok(match dtype {
+        DType::Str => Some(Array::from_strings([], [""])?),
+        DType::I64 => Some(Array::from_vec([], vec![-1i64])?),
+        DType::I32 => Some(Array::from_vec([], vec![-1i32])?),
+        DType::F32 | DType::F64 | DType::U8 | DType::Bool => None,
+    })
 }
 
 fn column_to_json(value: &ColumnValue, tensor: &str, signatures: &[&str]) -> Json {

@@ -209,10 +209,12 @@ impl Estimator {
         });
         let Frozen { state, manifest, global_step } = model;
         let golden = guard::ask(built, kept.as_ref(), rows.with_rows, &*self.config().executor(), &*state)?;
+        let read = self.columns().and_then(|columns| make_parse_example_spec(columns).ok());
         let document = Document {
             global_step,
             manifest: &manifest,
             kept: kept.as_ref(),
+            read: read.as_ref(),
             statistics: rows.statistics.or_else(|| read_statistics(self.model_dir())),
             built,
             written,

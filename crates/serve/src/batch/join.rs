@@ -5,7 +5,7 @@ use std::time::Instant;
 use estimand_tensor::{Array, DType, Result, Strings};
 
 use super::Task;
-use crate::model::Signature;
+use crate::model::{Computed, Signature};
 use crate::status::{Answer, Status};
 
 /// Whether the rows of two requests have the same shapes.
@@ -50,10 +50,12 @@ fn run_joined(signature: &Signature, tasks: &[Task]) -> Answer<Vec<Vec<Array>>> 
         let parts: Vec<&Array> = tasks.iter().map(|task| &task.arrays[i]).collect();
         concatenate(&parts, n_rows)
     });
-    let outputs = signature.run(&inputs.collect::<Result<Vec<_>>>()?)?;
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    let Computed { outputs, more } = signature.compute(&inputs)?;
     if outputs.iter().any(|output| output.dims().first() != Some(&n_rows)) {
         return Err(Status::invalid("an output does not have a row for each row of the inputs"));
     }
+    signature.count(&inputs, &more);
     let mut start = 0;
     let split = |task: &Task| {
         let rows = start..start + task.n_rows;

@@ -1,9 +1,14 @@
-//! TensorFlow Serving's gRPC interface, without generated code: a path names the function that
-//! answers, and `messages.rs` holds the messages.
+//! The gRPC interfaces of TensorFlow Serving and KServe, without generated code: a path names the
+//! function that answers, `messages.rs` and `inference_messages.rs` hold the messages,
+//! `counted.rs` counts their bytes, and `reflection/` describes them to clients.
 
+mod counted;
+pub(crate) mod inference;
+pub(crate) mod inference_messages;
 pub(crate) mod messages;
 mod model_service;
 mod prediction;
+mod reflection;
 mod tensor;
 
 use std::marker::PhantomData;
@@ -21,8 +26,13 @@ use crate::core::Core;
 use crate::infer::Deadline;
 use crate::metrics::{Api, Entry};
 use crate::status::{Answer, Code, Status};
+use counted::{Counted, Held};
+use inference_messages::*;
 use messages::*;
 pub(crate) use prediction::{arrays, examples};
+
+/// The method by which load balancers ask. It needs no token.
+const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
 /// Whether a request is one of gRPC.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
@@ -31,7 +41,11 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
 
 /// Answers a request.
 pub(crate) async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Response<tonic::body::Body> {
-    let share = match core.admit() {
+    let allowed = match request.uri().path() == HEALTH {
+        true => Ok(()),
+        false => core.settings.tokens.check(request.headers()),
+    };
+    let share = match allowed.and_then(|()| core.admit()) {
         Ok(share) => share,
         Err(status) => return tonic::Status::from(status).into_http(),
     };
@@ -54,7 +68,18 @@ async fn dispatch(core: &Arc<Core>, request: Request<Incoming>, deadline: Deadli
         "/tensorflow.serving.PredictionService/GetModelMetadata" => unary::<Metadata>(core, request, deadline).await,
         "/tensorflow.serving.ModelService/GetModelStatus" => unary::<ModelStatus>(core, request, deadline).await,
         "/tensorflow.serving.ModelService/HandleReloadConfigRequest" => unary::<Reload>(core, request, deadline).await,
-        "/grpc.health.v1.Health/Check" => unary::<Health>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/ServerLive" => unary::<Live>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/ServerReady" => unary::<Ready>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/ModelReady" => unary::<ModelReady>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/ServerMetadata" => unary::<ServerMetadata>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/ModelMetadata" => unary::<ModelMetadata>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/ModelInfer" => unary::<ModelInfer>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/RepositoryIndex" => unary::<Index>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/RepositoryModelLoad" => unary::<Load>(core, request, deadline).await,
+        "/inference.GRPCInferenceService/RepositoryModelUnload" => unary::<Unload>(core, request, deadline).await,
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+        | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => reflection::answer(request).await,
+        HEALTH => unary::<Health>(core, request, deadline).await,
         path => tonic::Status::unimplemented(format!("there is no method {path}")).into_http(),
     }
 }
@@ -85,8 +110,8 @@ macro_rules! rpc {
             const API: Option<Api> = $api;
 
             fn model(request: &$request) -> String {
-                let model: fn(&$request) -> Option<&ModelSpec> = $model;
-                model(request).map(|spec| spec.name.clone()).unwrap_or_default()
+                let model: fn(&$request) -> Option<&str> = $model;
+                model(request).unwrap_or_default().to_string()
             }
 
             fn answer(core: Arc<Core>, request: $request, deadline: Deadline) -> Boxed<Answer<$response>> {
@@ -96,20 +121,33 @@ macro_rules! rpc {
     };
 }
 
-rpc!(Predict, PredictRequest => PredictResponse, Some(Api::Predict), |r| r.model_spec.as_ref(), prediction::predict);
-rpc!(Classify, ExampleRequest => ClassificationResponse, Some(Api::Classify), |r| r.model_spec.as_ref(), prediction::classify);
-rpc!(Regress, ExampleRequest => RegressionResponse, Some(Api::Regress), |r| r.model_spec.as_ref(), prediction::regress);
+fn name(spec: Option<&ModelSpec>) -> Option<&str> {
+    spec.map(|spec| spec.name.as_str())
+}
+
+rpc!(Predict, PredictRequest => PredictResponse, Some(Api::Predict), |r| name(r.model_spec.as_ref()), prediction::predict);
+rpc!(Classify, ExampleRequest => ClassificationResponse, Some(Api::Classify), |r| name(r.model_spec.as_ref()), prediction::classify);
+rpc!(Regress, ExampleRequest => RegressionResponse, Some(Api::Regress), |r| name(r.model_spec.as_ref()), prediction::regress);
 rpc!(
     MultiInference,
     MultiInferenceRequest => MultiInferenceResponse,
     Some(Api::MultiInference),
-    |r| r.tasks.first().and_then(|task| task.model_spec.as_ref()),
+    |r| name(r.tasks.first().and_then(|task| task.model_spec.as_ref())),
     prediction::multi_inference
 );
 rpc!(Metadata, GetModelMetadataRequest => GetModelMetadataResponse, None, |_| None, prediction::metadata);
 rpc!(ModelStatus, GetModelStatusRequest => GetModelStatusResponse, None, |_| None, model_service::status);
 rpc!(Reload, ReloadConfigRequest => ReloadConfigResponse, None, |_| None, model_service::reload);
 rpc!(Health, HealthCheckRequest => HealthCheckResponse, None, |_| None, model_service::health);
+rpc!(Live, Nothing => YesResponse, None, |_| None, inference::live);
+rpc!(Ready, Nothing => YesResponse, None, |_| None, inference::ready);
+rpc!(ModelReady, ModelVersionRequest => YesResponse, None, |_| None, inference::model_ready);
+rpc!(ServerMetadata, Nothing => ServerMetadataResponse, None, |_| None, inference::server_metadata);
+rpc!(ModelMetadata, ModelVersionRequest => ModelMetadataResponse, None, |_| None, inference::model_metadata);
+rpc!(ModelInfer, ModelInferRequest => ModelInferResponse, Some(Api::Infer), |r| Some(r.model_name.as_str()), inference::infer);
+rpc!(Index, RepositoryIndexRequest => RepositoryIndexResponse, None, |_| None, inference::index);
+rpc!(Load, RepositoryModelRequest => Nothing, None, |_| None, inference::load);
+rpc!(Unload, RepositoryModelRequest => Nothing, None, |_| None, inference::unload);
 
 /// Decodes a message, answers it, and encodes the answer.
 async fn unary<M: Rpc>(
@@ -121,7 +159,12 @@ async fn unary<M: Rpc>(
     let service = Unary::<M> { core: Arc::clone(core), deadline, method: PhantomData };
     let codec = ProstCodec::<M::Response, M::Request>::default();
     let mut grpc = Grpc::new(codec).apply_max_message_size_config(Some(limit), Some(usize::MAX));
-    grpc.unary(service, request).await
+    // The message is in memory until it is answered, longer than its body.
+    let held = Arc::new(Held::new(Arc::clone(core)));
+    let request = request.map(|body| Counted::new(body, Arc::clone(&held)));
+    let response = grpc.unary(service, request).await;
+    drop(held);
+    response
 }
 
 /// A method as the service that `tonic` calls.

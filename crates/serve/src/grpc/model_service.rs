@@ -67,13 +67,19 @@ fn configured(core: &Core, asked: &ModelConfigProto) -> Answer<ModelConfig> {
         Some(PolicyChoice::All(_)) => VersionPolicy::All,
         Some(PolicyChoice::Specific(specific)) => VersionPolicy::Specific(specific.versions.clone()),
     };
-    let model = ModelConfig::new(&asked.name, folder).policy(policy);
+    let mut model = ModelConfig::new(&asked.name, folder).policy(policy);
+    model.max_requests = known.config.max_requests;
     Ok(asked.version_labels.iter().fold(model, |model, (label, &version)| model.label(label, version)))
 }
 
 /// The health of the server, or of one of its services.
 pub(super) async fn health(core: &Core, request: HealthCheckRequest, _: Deadline) -> Answer<HealthCheckResponse> {
-    let known = ["", "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"];
+    let known = [
+        "",
+        "tensorflow.serving.PredictionService",
+        "tensorflow.serving.ModelService",
+        "inference.GRPCInferenceService",
+    ];
     if !known.contains(&request.service.as_str()) {
         return Err(Status::not_found(format!("there is no service {}", request.service)));
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use estimand_tensor::{Array, Strings};
+use estimand_tensor::Strings;
 use estimand_wire::Message;
 use estimand_wire::collection_def::Any;
 
@@ -11,6 +11,7 @@ use super::messages::*;
 use super::tensor::typed;
 use crate::core::Core;
 use crate::infer::{self, Deadline, Method, Outputs};
+use crate::json::{Rows, UnknownKeys};
 use crate::metrics::Api;
 use crate::model::{Choice, Loaded, Model, Signature};
 use crate::status::{Answer, Code, Status};
@@ -54,9 +55,9 @@ pub(super) async fn predict(core: &Core, request: PredictRequest, deadline: Dead
     let signature = loaded.signature(&asked.signature_name, |name| {
         Status::new(Code::FailedPrecondition, format!("Serving signature key \"{name}\" not found."))
     })?;
-    let arrays = arrays(&signature, &request.inputs)?;
+    let rows = arrays(&signature, &request.inputs, core.settings.unknown_keys)?;
     let wanted = wanted(&signature, &request.output_filter)?;
-    let outputs = infer::run(&model, &signature, arrays, deadline, Api::Predict).await?;
+    let outputs = infer::run_rows(core, &model, &signature, rows, deadline, Api::Predict).await?;
     let mut named = BTreeMap::new();
     for ((name, _), array) in signature.outputs.iter().zip(&outputs) {
         if wanted.contains(name.as_str()) {
@@ -66,15 +67,20 @@ pub(super) async fn predict(core: &Core, request: PredictRequest, deadline: Dead
     Ok(PredictResponse { outputs: named, model_spec: answered(asked, &loaded, &signature.name) })
 }
 
-/// The inputs of a request, in the order of the signature.
+/// The inputs of a request, in the order of the signature. Inputs that it leaves out take their
+/// defaults.
 pub(crate) fn arrays(
     signature: &Signature,
     given: &BTreeMap<String, estimand_wire::TensorProto>,
-) -> Answer<Vec<Array>> {
+    unknown_keys: UnknownKeys,
+) -> Answer<Rows> {
     let expected: BTreeSet<&str> = signature.inputs.iter().map(|input| input.name.as_str()).collect();
     let sent: BTreeSet<&str> = given.keys().map(String::as_str).collect();
-    if sent != expected {
-        let (extra, missing) = (set(sent.difference(&expected).copied()), set(expected.difference(&sent).copied()));
+    let unknown: Vec<&str> = sent.difference(&expected).copied().collect();
+    let has_default = |name: &str| signature.inputs.iter().any(|input| input.name == name && input.default.is_some());
+    let missing = expected.difference(&sent).any(|name| !has_default(name));
+    if missing || !unknown.is_empty() && unknown_keys.is_error(false) {
+        let (extra, missing) = (set(unknown.into_iter()), set(expected.difference(&sent).copied()));
         return Err(Status::invalid(format!(
             "input size does not match signature: {}!={} len({}) != len({}). Sent extra: {extra}. Missing but required: \
              {missing}.",
@@ -85,11 +91,13 @@ pub(crate) fn arrays(
         )));
     }
     let array = |input: &crate::json::Input| {
-        given[&input.name]
-            .to_array()
-            .map_err(|error| Status::invalid(format!("tensor parsing error: {}: {error}", input.name)))
+        let read = |tensor: &estimand_wire::TensorProto| {
+            tensor.to_array().map_err(|error| Status::invalid(format!("tensor parsing error: {}: {error}", input.name)))
+        };
+        given.get(&input.name).map(read).transpose()
     };
-    signature.inputs.iter().map(array).collect()
+    let found = signature.inputs.iter().map(array).collect::<Answer<Vec<_>>>()?;
+    Rows::filled(&signature.inputs, found, unknown.into_iter())
 }
 
 /// The outputs of a request: those of the filter, or all.

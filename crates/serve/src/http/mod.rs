@@ -16,8 +16,10 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
 
 use crate::core::Core;
 use route::ReplyBody;
@@ -35,6 +37,7 @@ const WINDOW_BYTES: u32 = 1 << 20;
 /// Accepts connections until `stop` changes. Each holds a copy of `open` while it lives.
 pub(crate) async fn listen(
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     core: Arc<Core>,
     mut stop: watch::Receiver<bool>,
     open: mpsc::Sender<Infallible>,
@@ -46,9 +49,9 @@ pub(crate) async fn listen(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let (core, stop, open) = (Arc::clone(&core), stop.clone(), open.clone());
+                let (core, stop, open, tls) = (Arc::clone(&core), stop.clone(), open.clone(), tls.clone());
                 tokio::spawn(async move {
-                    connection(stream, peer, core, stop).await;
+                    connection(stream, peer, tls, core, stop).await;
                     drop(open);
                 });
             }
@@ -60,16 +63,48 @@ pub(crate) async fn listen(
     }
 }
 
-async fn connection(stream: TcpStream, peer: SocketAddr, core: Arc<Core>, mut stop: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    core: Arc<Core>,
+    mut stop: watch::Receiver<bool>,
+) {
     // Answers are small: waiting for more to send only adds latency.
     let _ = stream.set_nodelay(true);
-    let head_timeout = core.settings.head_timeout;
-    let version = tokio::select! {
-        version = tokio::time::timeout(head_timeout, is_http2(&stream)) => version,
+    let limit = core.settings.head_timeout;
+    let Some(tls) = tls else {
+        let version = tokio::select! {
+            version = tokio::time::timeout(limit, is_http2(&stream)) => version,
+            _ = stop.changed() => return,
+        };
+        // A client that sends nothing, or that is gone.
+        let Ok(Some(is_http2)) = version else { return };
+        return serve(stream, is_http2, peer, core, stop).await;
+    };
+    let accepted = tokio::select! {
+        accepted = tokio::time::timeout(limit, tls.accept(stream)) => accepted,
         _ = stop.changed() => return,
     };
-    // A client that sends nothing, or that is gone.
-    let Ok(Some(is_http2)) = version else { return };
+    match accepted {
+        Ok(Ok(stream)) => {
+            let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            serve(stream, is_http2, peer, core, stop).await;
+        }
+        Ok(Err(error)) => tracing::debug!("connection from {peer}: {error}"),
+        Err(_) => tracing::debug!("connection from {peer}: no handshake within {} ms", limit.as_millis()),
+    }
+}
+
+/// Answers the requests of a connection until it ends.
+async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: T,
+    is_http2: bool,
+    peer: SocketAddr,
+    core: Arc<Core>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let head_timeout = core.settings.head_timeout;
     let max_head_bytes = core.settings.max_head_bytes;
     let service = service_fn(move |request: Request<Incoming>| {
         let core = Arc::clone(&core);

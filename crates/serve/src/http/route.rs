@@ -8,13 +8,13 @@ use bytes::Bytes;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, Uri};
 
 use super::body;
 use crate::core::Core;
 use crate::infer::Deadline;
 use crate::rest::{self, Reply};
-use crate::{grpc, kserve, metrics};
+use crate::{grpc, kserve, metrics, page};
 
 /// The body of a response: bytes, or a stream of gRPC messages.
 pub(super) type ReplyBody = Either<Full<Bytes>, tonic::body::Body>;
@@ -45,7 +45,7 @@ pub(super) async fn answer(core: Arc<Core>, request: Request<Incoming>, peer: So
     let start = Instant::now();
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
-    let reply = plain(&core, &parts.method, path, &parts.headers, body).await;
+    let reply = plain(&core, &parts.method, &parts.uri, &parts.headers, body).await;
     if core.settings.has_access_log {
         tracing::info!(
             target: "estimand_serve::access",
@@ -61,15 +61,26 @@ pub(super) async fn answer(core: Arc<Core>, request: Request<Incoming>, peer: So
 }
 
 /// Answers a request that is not gRPC.
-async fn plain(core: &Core, method: &Method, path: &str, headers: &HeaderMap, body: Incoming) -> Reply {
+async fn plain(core: &Core, method: &Method, uri: &Uri, headers: &HeaderMap, body: Incoming) -> Reply {
+    let path = uri.path();
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     if method == Method::OPTIONS && path.starts_with("/v1/") {
         return preflight(headers);
     }
     if is_read {
         match path {
+            "/" => return Reply::html(page::HTML),
             "/healthz" => return health(core),
             "/livez" => return Reply::text("ok\n"),
+            _ => {}
+        }
+    }
+    if let Err(status) = core.settings.tokens.check(headers) {
+        return Reply::failure(&status);
+    }
+    if is_read {
+        match path {
+            page::DATA => return Reply::json(page::data(core)),
             _ if core.settings.metrics_path.as_deref() == Some(path) => {
                 return Reply::text(metrics::page(&core.models));
             }
@@ -92,11 +103,11 @@ async fn plain(core: &Core, method: &Method, path: &str, headers: &HeaderMap, bo
         let length = headers.get(kserve::JSON_LENGTH).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         kserve::answer(core, method.as_str(), path, length, &whole.bytes, deadline).await
     } else if path.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("/v1/")) {
-        rest::answer(core, method.as_str(), path, &whole.bytes, deadline).await
+        rest::answer(core, method.as_str(), path, uri.query(), &whole.bytes, deadline).await
     } else {
         Reply::failure_with(
             404,
-            &format!("there is nothing at {path}; models are at /v1/models/NAME and /v2/models/NAME"),
+            &format!("there is nothing at {path}; models are at /v1/models/NAME and /v2/models/NAME, and a page at /"),
         )
     };
     drop(whole.share);
@@ -128,6 +139,12 @@ fn response(core: &Core, reply: Reply, asked: &HeaderMap, is_head: bool) -> Resp
         hyper::StatusCode::from_u16(reply.status).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
+    if reply.content_type == rest::HTML {
+        // The page needs nothing from elsewhere, and nothing may put itself around it.
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
+                      connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    }
     if is_head {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(n));
     }
@@ -138,6 +155,9 @@ fn response(core: &Core, reply: Reply, asked: &HeaderMap, is_head: bool) -> Resp
         if let Some(value) = asked.get(&name) {
             headers.insert(name, value.clone());
         }
+    }
+    if reply.status == 401 {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     if reply.status == 429 {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -12,6 +12,12 @@ pub(crate) struct Column {
     /// The shape of an item, known after the first one.
     shape: Option<ItemShape>,
     n_items: usize,
+    /// The value of an item that has none.
+    default: Option<Array>,
+    /// The elements that are defaults, by their places.
+    defaulted: Vec<usize>,
+    /// Items without a value before the first with one, which decides their size.
+    n_waiting: usize,
 }
 
 enum Values {
@@ -57,13 +63,21 @@ impl ItemShape {
         Ok(())
     }
 
+    fn of(dims: &[usize]) -> ItemShape {
+        ItemShape { sizes: Dims::from_slice(dims), known: (1 << dims.len()) - 1, rank: Some(dims.len()) }
+    }
+
+    fn n_elements(&self) -> usize {
+        self.sizes.iter().product()
+    }
+
     fn text(&self) -> String {
         format!("[{}]", self.sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(","))
     }
 }
 
 /// TensorFlow's name of an element type in messages.
-fn type_name(dtype: DType) -> &'static str {
+pub(super) fn type_name(dtype: DType) -> &'static str {
     match dtype {
         DType::F32 => "float",
         DType::F64 => "double",
@@ -86,7 +100,14 @@ impl Column {
             DType::Bool => Values::Bool(Vec::new()),
             DType::Str => Values::Str(Strings::default()),
         };
-        Column { values, shape: None, n_items: 0 }
+        Column { values, shape: None, n_items: 0, default: None, defaulted: Vec::new(), n_waiting: 0 }
+    }
+
+    /// Sets the value of items that have none: of an item's shape, or one value for items of any
+    /// size.
+    pub(crate) fn with_default(mut self, default: Option<&Array>) -> Column {
+        self.default = default.cloned();
+        self
     }
 
     fn dtype(&self) -> DType {
@@ -118,6 +139,85 @@ impl Column {
         self.n_items
     }
 
+    /// The size of the first axis of the only item.
+    pub(crate) fn n_outer(&self) -> usize {
+        self.shape.as_ref().and_then(|shape| shape.sizes.first().copied()).unwrap_or(1)
+    }
+
+    /// The rows that have a default in them, if the column has `n_rows` rows.
+    pub(crate) fn defaulted_rows(&self, n_rows: usize) -> Vec<usize> {
+        let n_per_row = (self.len() / n_rows.max(1)).max(1);
+        let mut rows: Vec<usize> = self.defaulted.iter().map(|&element| element / n_per_row).collect();
+        rows.dedup();
+        rows
+    }
+
+    /// Adds an item that has no value. Returns `false` if there is no default.
+    pub(crate) fn absent(&mut self, is_padded: bool) -> Answer<bool> {
+        let Some(default) = self.default.clone() else { return Ok(false) };
+        self.n_items += 1;
+        let shape = match &self.shape {
+            None if is_padded => {
+                self.n_waiting += 1;
+                return Ok(true);
+            }
+            None => self.shape.insert(ItemShape::of(default.dims())),
+            Some(shape) => shape,
+        };
+        if !is_padded && *shape != ItemShape::of(default.dims()) {
+            let (expected, found) = (shape.text(), ItemShape::of(default.dims()).text());
+            return Err(Status::invalid(format!("Expecting shape {expected} but got: {found}")));
+        }
+        let n = if is_padded { shape.n_elements() } else { 1 };
+        for _ in 0..n {
+            self.push_default(&default)?;
+        }
+        Ok(true)
+    }
+
+    fn push_default(&mut self, default: &Array) -> Answer<()> {
+        self.defaulted.extend(self.len()..self.len() + default.len());
+        match &mut self.values {
+            Values::F32(values) => values.extend_from_slice(default.as_slice()?),
+            Values::F64(values) => values.extend_from_slice(default.as_slice()?),
+            Values::I32(values) => values.extend_from_slice(default.as_slice()?),
+            Values::I64(values) => values.extend_from_slice(default.as_slice()?),
+            Values::U8(values) => values.extend_from_slice(default.as_slice()?),
+            Values::Bool(values) => values.extend_from_slice(default.as_slice()?),
+            Values::Str(values) => values.append_slice(default.string_slice()?),
+        }
+        Ok(())
+    }
+
+    /// Gives the items that wait the shape of the first one that has a value, which was just read.
+    fn fill_waiting(&mut self) -> Answer<()> {
+        let (n, default) = (std::mem::take(&mut self.n_waiting), self.default.clone());
+        let (Some(default), true) = (default, n > 0) else { return Ok(()) };
+        let shape = self.shape.get_or_insert_with(|| ItemShape::of(&[1]));
+        let n_elements = n * shape.n_elements();
+        let mut filled = Column::new(self.dtype());
+        for _ in 0..n_elements {
+            filled.push_default(&default)?;
+        }
+        match (&mut filled.values, &mut self.values) {
+            (Values::F32(a), Values::F32(b)) => a.append(b),
+            (Values::F64(a), Values::F64(b)) => a.append(b),
+            (Values::I32(a), Values::I32(b)) => a.append(b),
+            (Values::I64(a), Values::I64(b)) => a.append(b),
+            (Values::U8(a), Values::U8(b)) => a.append(b),
+            (Values::Bool(a), Values::Bool(b)) => a.append(b),
+            (Values::Str(a), Values::Str(b)) => {
+                let later = Array::from(std::mem::take(b));
+                a.append_slice(later.string_slice()?);
+            }
+            (Values::F32(_) | Values::F64(_) | Values::I32(_) | Values::I64(_), _)
+            | (Values::U8(_) | Values::Bool(_) | Values::Str(_), _) => {}
+        }
+        filled.defaulted.extend(self.defaulted.iter().map(|element| element + n_elements));
+        (self.values, self.defaulted) = (filled.values, filled.defaulted);
+        Ok(())
+    }
+
     /// Reads an item: a value, or nested lists of equal sizes. All items have the same shape.
     pub(crate) fn item(&mut self, reader: &mut Reader<'_>) -> Read<()> {
         let before = self.len();
@@ -125,7 +225,10 @@ impl Column {
         self.fill(reader, 0, &mut shape)?;
         self.n_items += 1;
         match &self.shape {
-            None => self.shape = Some(shape),
+            None => {
+                self.shape = Some(shape);
+                self.fill_waiting()?;
+            }
             Some(first) if *first == shape => {}
             Some(first) => {
                 let (expected, size) = (first.sizes.iter().product::<usize>(), self.len() - before);
@@ -194,6 +297,13 @@ impl Column {
 
     fn value(&mut self, reader: &mut Reader<'_>, kind: Kind) -> Read<()> {
         let start = reader.position();
+        if let (Kind::Null, Some(default)) = (kind, &self.default)
+            && default.len() == 1
+        {
+            let default = default.clone();
+            reader.literal()?;
+            return Ok(self.push_default(&default)?);
+        }
         let fits = match (&mut self.values, kind) {
             (Values::F32(values), Kind::Number) => {
                 // TF: a number is read as a double and then rounded to a float.
@@ -235,7 +345,8 @@ impl Column {
     }
 
     /// The items as one array, with an axis for them before their own.
-    pub(crate) fn into_rows(self) -> Answer<Array> {
+    pub(crate) fn into_rows(mut self) -> Answer<Array> {
+        self.fill_waiting()?;
         let mut dims = Dims::from_slice(&[self.n_items]);
         dims.extend(self.shape.iter().flat_map(|shape| shape.sizes.iter().copied()));
         self.into_array(&dims)

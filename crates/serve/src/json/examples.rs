@@ -130,6 +130,11 @@ fn example(reader: &mut Reader<'_>) -> Read<Vec<u8>> {
         let name = String::from_utf8(name.into_owned())
             .map_err(|_| Status::invalid("the name of a feature is not valid UTF-8"))?;
         let mut feature = Feature::Empty;
+        // A feature without a value is not in the example: the model's parser has the default.
+        if reader.kind()? == Kind::Null {
+            reader.literal()?;
+            continue;
+        }
         if reader.kind()? == Kind::Array {
             reader.open();
             let mut n = 0;

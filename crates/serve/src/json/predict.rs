@@ -5,19 +5,13 @@
 
 use std::borrow::Cow;
 
-use estimand_tensor::{Array, DType};
+use estimand_tensor::Array;
 
 use super::column::{Column, is_base64};
 use super::excerpt::excerpt;
+use super::input::{Input, UnknownKeys};
 use super::reader::{Fault, Kind, Read, Reader};
 use crate::status::{Answer, Status};
-
-/// One input of a signature.
-#[derive(Clone, Debug)]
-pub(crate) struct Input {
-    pub(crate) name: String,
-    pub(crate) dtype: DType,
-}
 
 /// Whether a request has rows or columns; the answer has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +25,65 @@ pub(crate) enum Format {
 pub(crate) struct Predict<S> {
     pub(crate) signature: S,
     pub(crate) format: Format,
+    /// The values.
+    pub(crate) rows: Rows,
+}
+
+/// The values of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
     /// An array for each input, in the order of the inputs.
     pub(crate) arrays: Vec<Array>,
+    /// The rows of each input that took its default.
+    pub(crate) defaulted: Vec<Vec<usize>>,
+    /// Names that the signature does not have, without those after the first few.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// The number of unknown names that are noted.
+const MAX_UNKNOWN: usize = 16;
+
+impl Rows {
+    /// Inputs of which some are missing and take their defaults.
+    pub(crate) fn filled<'a>(
+        inputs: &[Input],
+        found: Vec<Option<Array>>,
+        unknown: impl Iterator<Item = &'a str>,
+    ) -> Answer<Rows> {
+        let mut rows = Rows::default();
+        unknown.for_each(|name| rows.note(name.as_bytes()));
+        let n_rows = found.iter().flatten().find_map(|array| array.dims().first().copied()).unwrap_or(1);
+        for (input, found) in inputs.iter().zip(found) {
+            rows.defaulted.push(if found.is_none() { (0..n_rows).collect() } else { Vec::new() });
+            rows.arrays.push(found.map_or_else(|| input.default_rows(n_rows), Answer::Ok)?);
+        }
+        Ok(rows)
+    }
+
+    fn note(&mut self, name: &[u8]) {
+        let name = String::from_utf8_lossy(name);
+        if self.unknown.len() < MAX_UNKNOWN && !self.unknown.iter().any(|known| *known == name) {
+            self.unknown.push(name.into_owned());
+        }
+    }
 }
 
 /// Reads a request. `find` returns the signature with a name; the name is empty if the request does
 /// not give one.
-pub(crate) fn read_predict<S: AsRef<[Input]>>(body: &[u8], find: impl FnMut(&str) -> Answer<S>) -> Answer<Predict<S>> {
-    let mut document = Document { reader: Reader::new(body), find, signature: None, name: None, values: None };
+pub(crate) fn read_predict<S: AsRef<[Input]>>(
+    body: &[u8],
+    unknown_keys: UnknownKeys,
+    find: impl FnMut(&str) -> Answer<S>,
+) -> Answer<Predict<S>> {
+    let reader = Reader::new(body);
+    let mut document = Document { reader, unknown_keys, find, signature: None, name: None, values: None };
     document.read()?;
     document.finish(body)
 }
 
 struct Document<'a, F, S> {
     reader: Reader<'a>,
+    unknown_keys: UnknownKeys,
     find: F,
     /// The name of the signature, and where it is.
     name: Option<Answer<Cow<'a, [u8]>>>,
@@ -60,7 +99,7 @@ struct Values {
     kind: Kind,
     /// Whether the document has both formats.
     is_double: bool,
-    arrays: Answer<Vec<Array>>,
+    rows: Answer<Rows>,
 }
 
 impl<'a, S: AsRef<[Input]>, F: FnMut(&str) -> Answer<S>> Document<'a, F, S> {
@@ -106,8 +145,8 @@ impl<'a, S: AsRef<[Input]>, F: FnMut(&str) -> Answer<S>> Document<'a, F, S> {
             values.is_double |= values.format != format;
             return self.reader.skip();
         }
-        let arrays = match self.arrays(format) {
-            Ok(arrays) => Ok(arrays),
+        let rows = match self.rows(format) {
+            Ok(rows) => Ok(rows),
             Err(Fault::Meaning(status)) => {
                 self.reader.go_to(position);
                 self.reader.skip()?;
@@ -115,12 +154,12 @@ impl<'a, S: AsRef<[Input]>, F: FnMut(&str) -> Answer<S>> Document<'a, F, S> {
             }
             Err(syntax) => return Err(syntax),
         };
-        self.values = Some(Values { format, position, kind, is_double: false, arrays });
+        self.values = Some(Values { format, position, kind, is_double: false, rows });
         Ok(())
     }
 
     /// Reads the values at the current position by the signature that is known now.
-    fn arrays(&mut self, format: Format) -> Read<Vec<Array>> {
+    fn rows(&mut self, format: Format) -> Read<Rows> {
         let name = match &self.name {
             Some(Ok(name)) => name.clone(),
             _ => Cow::Borrowed(&b""[..]),
@@ -135,8 +174,8 @@ impl<'a, S: AsRef<[Input]>, F: FnMut(&str) -> Answer<S>> Document<'a, F, S> {
             None => &[],
         };
         match format {
-            Format::Row => rows(&mut self.reader, inputs),
-            Format::Column => columns(&mut self.reader, inputs),
+            Format::Row => rows(&mut self.reader, inputs, self.unknown_keys),
+            Format::Column => columns(&mut self.reader, inputs, self.unknown_keys),
         }
     }
 
@@ -153,8 +192,8 @@ impl<'a, S: AsRef<[Input]>, F: FnMut(&str) -> Answer<S>> Document<'a, F, S> {
         {
             let (format, position) = (values.format, values.position);
             self.reader.go_to(position);
-            let arrays = self.arrays(format).map_err(Status::from);
-            self.values.as_mut().into_iter().for_each(|values| values.arrays = arrays.clone());
+            let rows = self.rows(format).map_err(Status::from);
+            self.values.as_mut().into_iter().for_each(|values| values.rows = rows.clone());
         }
         let signature = match self.signature {
             Some((_, signature)) => signature?,
@@ -171,11 +210,11 @@ impl<'a, S: AsRef<[Input]>, F: FnMut(&str) -> Answer<S>> Document<'a, F, S> {
         if values.format == Format::Row && values.kind != Kind::Array {
             return Err(document(" Expecting 'instances' to be an list/array"));
         }
-        match values.arrays {
-            Ok(arrays) if arrays.is_empty() && values.format == Format::Row => {
+        match values.rows {
+            Ok(rows) if rows.arrays.is_empty() && values.format == Format::Row => {
                 Err(document(" No values in 'instances' array"))
             }
-            Ok(arrays) => Ok(Predict { signature, format: values.format, arrays }),
+            Ok(rows) => Ok(Predict { signature, format: values.format, rows }),
             Err(status) => Err(status),
         }
     }
@@ -187,14 +226,14 @@ fn is_row(reader: &mut Reader<'_>) -> Read<bool> {
 }
 
 /// Reads a list of rows; an empty list gives no arrays.
-fn rows(reader: &mut Reader<'_>, inputs: &[Input]) -> Read<Vec<Array>> {
+fn rows(reader: &mut Reader<'_>, inputs: &[Input], unknown_keys: UnknownKeys) -> Read<Rows> {
     if reader.kind()? != Kind::Array {
         reader.skip()?;
-        return Ok(Vec::new());
+        return Ok(Rows::default());
     }
     reader.open();
     if !reader.element(true)? {
-        return Ok(Vec::new());
+        return Ok(Rows::default());
     }
     if reader.kind()? != Kind::Object && inputs.len() > 1 {
         return Err(Status::invalid(
@@ -204,7 +243,7 @@ fn rows(reader: &mut Reader<'_>, inputs: &[Input]) -> Read<Vec<Array>> {
         .into());
     }
     let has_objects = is_row(reader)?;
-    let mut table = Table::new(inputs);
+    let mut table = Table::new(inputs, unknown_keys);
     let mut n = 0;
     loop {
         if is_row(reader)? != has_objects {
@@ -215,7 +254,7 @@ fn rows(reader: &mut Reader<'_>, inputs: &[Input]) -> Read<Vec<Array>> {
         }
         match has_objects {
             true => table.row(reader, n)?,
-            false => table.columns[0].item(reader).map_err(|fault| {
+            false => table.value(reader, 0).map_err(|fault| {
                 within(fault, |error| format!("Failed to process element: {n} of 'instances' list. Error: {error}"))
             })?,
         }
@@ -224,7 +263,7 @@ fn rows(reader: &mut Reader<'_>, inputs: &[Input]) -> Read<Vec<Array>> {
             break;
         }
     }
-    Ok(table.columns.into_iter().map(Column::into_rows).collect::<Answer<_>>()?)
+    Ok(table.finish(n)?)
 }
 
 /// Changes the message of a wrong value; a text that is no JSON keeps its own.
@@ -241,12 +280,15 @@ struct Table<'a> {
     columns: Vec<Column>,
     /// The index of the input that is named next, if rows name them in the same order.
     order: Vec<usize>,
+    unknown_keys: UnknownKeys,
+    rows: Rows,
 }
 
 impl<'a> Table<'a> {
-    fn new(inputs: &'a [Input]) -> Table<'a> {
-        let columns = inputs.iter().map(|input| Column::new(input.dtype)).collect();
-        Table { inputs, columns, order: Vec::with_capacity(inputs.len()) }
+    fn new(inputs: &'a [Input], unknown_keys: UnknownKeys) -> Table<'a> {
+        let columns =
+            inputs.iter().map(|input| Column::new(input.dtype).with_default(input.default.as_ref())).collect();
+        Table { inputs, columns, order: Vec::with_capacity(inputs.len()), unknown_keys, rows: Rows::default() }
     }
 
     /// The input with a name. `at` is its place in the row: rows usually have one order.
@@ -263,41 +305,82 @@ impl<'a> Table<'a> {
         Some(found)
     }
 
+    /// Reads a value of an input; `null` takes the default.
+    fn value(&mut self, reader: &mut Reader<'_>, i: usize) -> Read<()> {
+        let (input, column) = (&self.inputs[i], &mut self.columns[i]);
+        if reader.kind()? == Kind::Null && input.default.is_some() {
+            reader.literal()?;
+            column.absent(input.is_padded)?;
+            return Ok(());
+        }
+        column.item(reader).map_err(|fault| match input.example.is_some() {
+            true => within(fault, |error| format!("{}; {}", error.message, input.expected())),
+            false => fault,
+        })
+    }
+
     fn row(&mut self, reader: &mut Reader<'_>, n: usize) -> Read<()> {
         let start = reader.position();
         reader.open();
-        let mut at = 0;
+        let (mut at, mut n_found) = (0, 0);
         while let Some(name) = reader.name(at == 0)? {
             let place = |status: Status| {
                 let name = String::from_utf8_lossy(&name);
                 format!("Failed to process element: {n} key: {name} of 'instances' list. Error: {status}")
             };
-            let Some(i) = self.find(at, &name) else {
-                let name = String::from_utf8_lossy(&name);
-                let status = Status::invalid(format!("JSON object: does not have named input: {name}"));
-                return Err(Status::invalid(place(status)).into());
+            let found = self.find(at, &name);
+            at += 1;
+            let Some(i) = found else {
+                if self.unknown_keys.is_error(false) {
+                    let name = String::from_utf8_lossy(&name);
+                    let status = Status::invalid(format!("JSON object: does not have named input: {name}"));
+                    return Err(Status::invalid(place(status)).into());
+                }
+                self.rows.note(&name);
+                reader.skip()?;
+                continue;
             };
             if self.columns[i].n_items() > n {
                 return Err(Status::invalid(place(Status::invalid("the key appears twice"))).into());
             }
-            self.columns[i].item(reader).map_err(|fault| within(fault, place))?;
-            at += 1;
+            self.value(reader, i).map_err(|fault| within(fault, place))?;
+            n_found += 1;
         }
-        if at != self.inputs.len() {
-            let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
-            return Err(Status::invalid(format!(
-                "Failed to process element: {n} of 'instances' list. JSON object: {} keys must be equal to: {}",
-                excerpt(reader.text_at(start)),
-                names.join(",")
-            ))
-            .into());
+        if n_found != self.inputs.len() {
+            self.fill(n).map_err(|missing| {
+                let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
+                Status::invalid(format!(
+                    "Failed to process element: {n} of 'instances' list. JSON object: {} keys must be equal to: {}. {}",
+                    excerpt(reader.text_at(start)),
+                    names.join(","),
+                    missing.message
+                ))
+            })?;
         }
         Ok(())
+    }
+
+    /// Gives the inputs that a row does not name their defaults.
+    fn fill(&mut self, n: usize) -> Answer<()> {
+        for (input, column) in self.inputs.iter().zip(&mut self.columns) {
+            if column.n_items() <= n && !column.absent(input.is_padded)? {
+                return Err(Status::invalid(input.is_required()));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, n_rows: usize) -> Answer<Rows> {
+        for column in self.columns {
+            self.rows.defaulted.push(column.defaulted_rows(n_rows));
+            self.rows.arrays.push(column.into_rows()?);
+        }
+        Ok(self.rows)
     }
 }
 
 /// Reads columns: an object with an array for each input, or the array of the only input.
-fn columns(reader: &mut Reader<'_>, inputs: &[Input]) -> Read<Vec<Array>> {
+fn columns(reader: &mut Reader<'_>, inputs: &[Input], unknown_keys: UnknownKeys) -> Read<Rows> {
     if !is_row(reader)? {
         let [input] = inputs else {
             return Err(Status::invalid(
@@ -306,29 +389,53 @@ fn columns(reader: &mut Reader<'_>, inputs: &[Input]) -> Read<Vec<Array>> {
             )
             .into());
         };
-        let mut column = Column::new(input.dtype);
-        column.item(reader)?;
-        return Ok(vec![column.into_item()?]);
+        let (array, defaulted) = column(reader, input)?;
+        return Ok(Rows { arrays: vec![array], defaulted: vec![defaulted], unknown: Vec::new() });
     }
-    let mut arrays: Vec<Option<Array>> = vec![None; inputs.len()];
+    let mut rows = Rows::default();
+    let mut found: Vec<Option<(Array, Vec<usize>)>> = vec![None; inputs.len()];
     reader.open();
     let mut is_first = true;
     while let Some(name) = reader.name(is_first)? {
         is_first = false;
-        // TF: names that the signature does not have are ignored here, and not in rows.
-        let input = inputs.iter().position(|input| input.name.as_bytes() == &*name);
-        let Some(i) = input.filter(|&i| arrays[i].is_none()) else {
+        let Some(i) = inputs.iter().position(|input| input.name.as_bytes() == &*name) else {
+            if unknown_keys.is_error(true) {
+                let name = String::from_utf8_lossy(&name);
+                return Err(Status::invalid(format!("JSON object: does not have named input: {name}")).into());
+            }
+            rows.note(&name);
             reader.skip()?;
             continue;
         };
-        let mut column = Column::new(inputs[i].dtype);
-        column.item(reader).map_err(|fault| {
+        if found[i].is_some() {
+            reader.skip()?;
+            continue;
+        }
+        let read = column(reader, &inputs[i]).map_err(|fault| {
             within(fault, |error| format!("Failed to process key: {} of 'inputs'. Error: {error}", inputs[i].name))
         })?;
-        arrays[i] = Some(column.into_item()?);
+        found[i] = Some(read);
     }
-    let all = arrays.into_iter().zip(inputs).map(|(array, input)| {
-        array.ok_or_else(|| Status::invalid(format!("Missing named input: {} in 'inputs' object.", input.name)))
-    });
-    Ok(all.collect::<Answer<_>>()?)
+    let n_rows = found.iter().flatten().find_map(|(array, _)| array.dims().first().copied());
+    for (input, found) in inputs.iter().zip(found) {
+        let absent = || {
+            let default = input.default_rows(n_rows.unwrap_or(1)).map_err(|status| {
+                Status::invalid(format!("Missing named input: {} in 'inputs' object. {}", input.name, status.message))
+            })?;
+            Ok((default, (0..n_rows.unwrap_or(1)).collect()))
+        };
+        let (array, defaulted) = found.map_or_else(absent, Answer::Ok)?;
+        rows.arrays.push(array);
+        rows.defaulted.push(defaulted);
+    }
+    Ok(rows)
+}
+
+/// Reads the values of one input, and finds the rows that took its default.
+fn column(reader: &mut Reader<'_>, input: &Input) -> Read<(Array, Vec<usize>)> {
+    let mut column = Column::new(input.dtype).with_default(input.default.as_ref());
+    column.item(reader)?;
+    let n_rows = column.n_outer();
+    let defaulted = column.defaulted_rows(n_rows);
+    Ok((column.into_item()?, defaulted))
 }

@@ -3,7 +3,7 @@
 use estimand_tensor::{Array, DType};
 
 use super::predict::Predict;
-use super::{Format, Input, predictions, read_examples, read_predict};
+use super::{Format, Input, UnknownKeys, predictions, read_examples, read_predict};
 use crate::status::{Answer, Status};
 
 /// A signature with these inputs.
@@ -17,16 +17,16 @@ impl AsRef<[Input]> for Inputs {
 }
 
 fn inputs(all: &[(&str, DType)]) -> Inputs {
-    Inputs(all.iter().map(|(name, dtype)| Input { name: name.to_string(), dtype: *dtype }).collect())
+    Inputs(all.iter().map(|(name, dtype)| Input::new(*name, *dtype)).collect())
 }
 
 fn read(body: &str, all: &[(&str, DType)]) -> Answer<Predict<Inputs>> {
-    read_predict(body.as_bytes(), |_| Ok(inputs(all)))
+    read_predict(body.as_bytes(), UnknownKeys::TensorFlow, |_| Ok(inputs(all)))
 }
 
 /// The only array of a request with one input of the type.
 fn one(body: &str, dtype: DType) -> Array {
-    read(body, &[("default", dtype)]).unwrap().arrays.remove(0)
+    read(body, &[("default", dtype)]).unwrap().rows.arrays.remove(0)
 }
 
 fn refused(body: &str, all: &[(&str, DType)]) -> String {
@@ -95,7 +95,7 @@ fn several_inputs() {
         {"dbl": [2.0], "int": [[7,8],[9,0],[1,2]], "str": ["baz", "bat"], "float": [2.0, -Infinity]}
     ]}"#;
     let request = read(body, &all).unwrap();
-    let [dbl, float, int, words] = &request.arrays[..] else { panic!("four arrays") };
+    let [dbl, float, int, words] = &request.rows.arrays[..] else { panic!("four arrays") };
     assert!(dbl.as_slice::<f64>().unwrap()[0].is_nan() && dbl.as_slice::<f64>().unwrap()[1] == 2.0);
     assert_eq!((dbl.dims(), float.dims()), (&[2, 1][..], &[2, 2][..]));
     assert_eq!(float.as_slice::<f32>().unwrap()[2..], [2.0, f32::NEG_INFINITY]);
@@ -108,15 +108,16 @@ fn columns() {
     let expected = ints(&[1, 3, 2], &[1, 2, 3, 4, 5, 6]);
     for body in [r#"{"inputs": {"default": [[[1,2],[3,4],[5,6]]]}}"#, r#"{"inputs": [[[1,2],[3,4],[5,6]]]}"#] {
         let request = read(body, &[("default", DType::I32)]).unwrap();
-        assert_eq!((request.format, &request.arrays[0]), (Format::Column, &expected));
+        assert_eq!((request.format, &request.rows.arrays[0]), (Format::Column, &expected));
     }
     let all = [("bin", DType::Str), ("int", DType::I32), ("str", DType::Str)];
     let body =
         r#"{"inputs": {"int": [[[1,2],[3,4],[5,6]]], "more": 1, "str": ["foo", "bar"], "bin": {"b64" : "aGVsbG8="}}}"#;
-    let arrays = read(body, &all).unwrap().arrays;
+    let arrays = read(body, &all).unwrap().rows.arrays;
     assert_eq!(arrays[0], Array::from_strings([], ["hello"]).unwrap());
     assert_eq!((&arrays[1], arrays[2].dims()), (&expected, &[2][..]));
-    assert_eq!(refused(r#"{"inputs": {"int": 1}}"#, &all), "Missing named input: bin in 'inputs' object.");
+    let missing = refused(r#"{"inputs": {"int": 1}}"#, &all);
+    assert!(missing.starts_with("Missing named input: bin in 'inputs' object."), "{missing}");
     assert!(refused(r#"{"inputs": [1]}"#, &all).starts_with("inputs is a plain value/list, but expecting an object"));
 }
 
@@ -133,10 +134,10 @@ fn the_name_of_the_signature_may_come_last() {
         r#"{"instances": ["1"], "signature_name": "words"}"#,
         r#"{"inputs": ["1"], "x": {"signature_name": "no"}, "signature_name": "words", "signature_name": "later"}"#,
     ] {
-        let request = read_predict(body.as_bytes(), find).unwrap();
-        assert_eq!(request.arrays[0], Array::from_strings([1], ["1"]).unwrap(), "{body}");
+        let request = read_predict(body.as_bytes(), UnknownKeys::TensorFlow, find).unwrap();
+        assert_eq!(request.rows.arrays[0], Array::from_strings([1], ["1"]).unwrap(), "{body}");
     }
-    let error = |body: &str| read_predict(body.as_bytes(), find).unwrap_err().message;
+    let error = |body: &str| read_predict(body.as_bytes(), UnknownKeys::TensorFlow, find).unwrap_err().message;
     assert_eq!(error(r#"{"instances": [1], "signature_name": "other"}"#), "no other");
     assert!(error(r#"{"instances": ["1"]}"#).contains("is not of expected type: int32"));
     // A text that is no JSON is reported before values that are wrong.
@@ -311,7 +312,7 @@ fn changed_bodies() {
             }
         }
         let all = [("a", DType::F32), ("b", DType::Str)];
-        n_read += usize::from(read_predict(&body, |_| Ok(inputs(&all))).is_ok());
+        n_read += usize::from(read_predict(&body, UnknownKeys::TensorFlow, |_| Ok(inputs(&all))).is_ok());
         n_read += usize::from(read_examples(&body).is_ok());
         n_read += usize::from(crate::kserve::can_read(&body));
     }

@@ -5,7 +5,7 @@ use estimand_tensor::{Array, DType, Strings};
 use crate::status::{Answer, Status};
 
 /// Reads the bytes of an input.
-pub(super) fn read(name: &str, dtype: DType, shape: &[usize], bytes: &[u8]) -> Answer<Array> {
+pub(crate) fn read(name: &str, dtype: DType, shape: &[usize], bytes: &[u8]) -> Answer<Array> {
     let wrong = |error: estimand_tensor::Error| Status::invalid(format!("input `{name}`: {error}"));
     if dtype != DType::Str {
         // The size is compared before an array of the claimed shape is made.
@@ -32,7 +32,7 @@ pub(super) fn read(name: &str, dtype: DType, shape: &[usize], bytes: &[u8]) -> A
 }
 
 /// Appends the bytes of an output.
-pub(super) fn write(array: &Array, out: &mut Vec<u8>) -> Answer<()> {
+pub(crate) fn write(array: &Array, out: &mut Vec<u8>) -> Answer<()> {
     if array.dtype() != DType::Str {
         out.extend_from_slice(array.bytes());
         return Ok(());

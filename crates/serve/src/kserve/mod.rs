@@ -1,9 +1,12 @@
-//! The Open Inference Protocol (KServe v2) over REST, with the extension for binary data.
+//! The Open Inference Protocol (KServe v2) over REST, with the extension for binary data. The same
+//! over gRPC is in `grpc/inference.rs`.
 //!
-//! `request.rs` reads the body of `infer`, `binary.rs` the bytes after it, and `reply.rs` writes.
+//! `request.rs` reads the body of `infer`, `binary.rs` the bytes after it, `reply.rs` writes, and
+//! `repository.rs` loads and unloads models.
 
-mod binary;
+pub(crate) mod binary;
 mod reply;
+mod repository;
 mod request;
 
 use std::sync::Arc;
@@ -13,13 +16,23 @@ use estimand_tensor::{Array, DType};
 
 use crate::core::Core;
 use crate::infer::{self, Deadline};
+use crate::json::{Rows, UnknownKeys};
 use crate::metrics::{Api, Entry};
 use crate::model::{Choice, Loaded, Signature};
 use crate::rest::{Reply, decode};
 use crate::status::{Answer, Code, Status};
+pub(crate) use repository::{load, state, unload};
+pub(crate) use request::Asked;
 
 /// The header that says where the JSON of a body ends and its binary data begin.
 pub(crate) const JSON_LENGTH: &str = "inference-header-content-length";
+
+/// The server's name.
+pub(crate) const SERVER: &str = "estimand-serve";
+/// The extensions of the protocol that the server has.
+pub(crate) const EXTENSIONS: [&str; 2] = ["binary_tensor_data", "model_repository"];
+/// The kind of models, by its name in the protocol.
+pub(crate) const PLATFORM: &str = "tensorflow_savedmodel";
 
 /// The element types that models have, with the protocol's names.
 const DATATYPES: [(DType, &str); 7] = [
@@ -32,8 +45,17 @@ const DATATYPES: [(DType, &str); 7] = [
     (DType::Str, "BYTES"),
 ];
 
-fn datatype(dtype: DType) -> &'static str {
+pub(crate) fn datatype(dtype: DType) -> &'static str {
     DATATYPES.iter().find(|(known, _)| *known == dtype).map_or("", |(_, name)| name)
+}
+
+/// The element type with a name, or a message that lists the names.
+pub(crate) fn dtype(name: &str) -> Result<DType, String> {
+    let found = DATATYPES.iter().find(|(_, known)| *known == name);
+    found.map(|(dtype, _)| *dtype).ok_or_else(|| {
+        let known: Vec<&str> = DATATYPES.iter().map(|(_, name)| *name).collect();
+        format!("the datatype `{name}` cannot be read; there are {}", known.join(", "))
+    })
 }
 
 /// A path below `/v2/models/NAME`.
@@ -71,6 +93,9 @@ pub(crate) async fn answer(
         "/v2/repository/index" if method == "POST" => return Reply::json(reply::index(&core.models)),
         _ => {}
     }
+    if let Some(rest) = path.strip_prefix("/v2/repository/models/").filter(|_| method == "POST") {
+        return repository::answer(core, rest, deadline).await;
+    }
     let unknown = || Reply::failure_with(404, &format!("there is nothing at {method} {path}"));
     let Some(target) = target(path) else { return unknown() };
     match target.rest.as_str() {
@@ -98,7 +123,7 @@ fn ready(name: &str, is_ready: bool) -> Reply {
 }
 
 /// The signature of a request: the default, or the one that a parameter names.
-fn signature(loaded: &Loaded, name: &str) -> Answer<Arc<Signature>> {
+pub(crate) fn signature(loaded: &Loaded, name: &str) -> Answer<Arc<Signature>> {
     loaded.signature(name, |name| Status::invalid(format!("the model has no signature `{name}`")))
 }
 
@@ -126,25 +151,30 @@ async fn infer(
     };
     let request = request::read(json, rest)?;
     let signature = signature(&loaded, &request.signature_name)?;
-    let arrays = arrays(&signature, request.inputs)?;
+    let rows = rows(&signature, request.inputs, core.settings.unknown_keys)?;
     let wanted = wanted(&signature, &request.outputs)?;
-    let outputs = infer::run(&model, &signature, arrays, deadline, Api::Infer).await?;
+    let outputs = infer::run_rows(core, &model, &signature, rows, deadline, Api::Infer).await?;
     let named = wanted.iter().map(|&(i, is_binary)| (signature.outputs[i].0.as_str(), &outputs[i], is_binary));
     reply::outputs(&target.model, loaded.version, request.id.as_deref(), named)
 }
 
-/// The inputs in the order of the signature.
-fn arrays(signature: &Signature, mut given: Vec<(String, Array)>) -> Answer<Vec<Array>> {
+/// The inputs in the order of the signature. Inputs that a request leaves out take their defaults.
+pub(crate) fn rows(signature: &Signature, mut given: Vec<(String, Array)>, unknown_keys: UnknownKeys) -> Answer<Rows> {
     let known = || signature.inputs.iter().map(|input| input.name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut arrays = Vec::with_capacity(signature.inputs.len());
+    let mut found = Vec::with_capacity(signature.inputs.len());
     for input in &signature.inputs {
         let Some(i) = given.iter().position(|(name, _)| *name == input.name) else {
-            return Err(Status::invalid(format!(
-                "input `{}` is missing; the inputs of signature `{}` are {}",
-                input.name,
-                signature.name,
-                known()
-            )));
+            if input.default.is_none() {
+                return Err(Status::invalid(format!(
+                    "input `{}` is missing; the inputs of signature `{}` are {}. {}",
+                    input.name,
+                    signature.name,
+                    known(),
+                    input.is_required()
+                )));
+            }
+            found.push(None);
+            continue;
         };
         let (name, array) = given.swap_remove(i);
         if array.dtype() != input.dtype {
@@ -154,16 +184,18 @@ fn arrays(signature: &Signature, mut given: Vec<(String, Array)>) -> Answer<Vec<
                 datatype(input.dtype)
             )));
         }
-        arrays.push(array);
+        found.push(Some(array));
     }
-    match given.first() {
-        None => Ok(arrays),
-        Some((name, _)) => Err(Status::invalid(format!("there is no input `{name}`; there are {}", known()))),
+    if let Some((name, _)) = given.first()
+        && unknown_keys.is_error(false)
+    {
+        return Err(Status::invalid(format!("there is no input `{name}`; there are {}", known())));
     }
+    Rows::filled(&signature.inputs, found, given.iter().map(|(name, _)| name.as_str()))
 }
 
 /// The outputs of an answer, and whether each is binary: those that were asked for, or all.
-fn wanted(signature: &Signature, asked: &request::Asked) -> Answer<Vec<(usize, bool)>> {
+pub(crate) fn wanted(signature: &Signature, asked: &Asked) -> Answer<Vec<(usize, bool)>> {
     if asked.outputs.is_empty() {
         return Ok((0..signature.outputs.len()).map(|i| (i, asked.is_binary)).collect());
     }
@@ -176,6 +208,14 @@ fn wanted(signature: &Signature, asked: &request::Asked) -> Answer<Vec<(usize, b
         Ok((i, is_binary.unwrap_or(asked.is_binary)))
     };
     asked.outputs.iter().map(find).collect()
+}
+
+/// Reads a body of `infer`, for the fuzz target: arrays have the shapes that they claim.
+pub(crate) fn read_for_fuzzing(json: &[u8], rest: &[u8]) {
+    let Ok(request) = request::read(json, rest) else { return };
+    for (_, array) in &request.inputs {
+        assert_eq!(array.len(), array.dims().iter().product::<usize>());
+    }
 }
 
 /// Whether a body of `infer` can be read, for tests that change bodies.

@@ -4,15 +4,16 @@ use estimand_tensor::{Array, TensorSpec};
 
 use super::{binary, datatype};
 use crate::json::{Writer, write_elements};
-use crate::model::{Models, Signature, State};
+use crate::model::{Models, Signature};
 use crate::rest::Reply;
 use crate::status::Answer;
 
 /// The answer to `/v2`.
 pub(super) fn server() -> Vec<u8> {
     let mut writer = Writer::default();
-    writer.raw("{\"name\":\"estimand-serve\",\"version\":").text(env!("CARGO_PKG_VERSION").as_bytes());
-    writer.raw(",\"extensions\":[\"binary_tensor_data\",\"model_repository\"]}");
+    writer.raw("{\"name\":").text(super::SERVER.as_bytes());
+    writer.raw(",\"version\":").text(env!("CARGO_PKG_VERSION").as_bytes());
+    writer.raw(",\"extensions\":[\"").raw(&super::EXTENSIONS.join("\",\"")).raw("\"]}");
     writer.out
 }
 
@@ -35,12 +36,7 @@ pub(super) fn index(models: &Models) -> Vec<u8> {
         for one in model.statuses() {
             writer.raw(if is_first { "" } else { "," });
             is_first = false;
-            let state = match one.state {
-                State::Available => "READY",
-                State::Start | State::Loading => "LOADING",
-                State::Unloading => "UNLOADING",
-                State::End => "UNAVAILABLE",
-            };
+            let state = super::state(one.state);
             let reason = one.error.map(|error| error.message).unwrap_or_default();
             writer.raw("{\"name\":").text(name.as_bytes()).raw(",\"version\":\"").integer(one.version);
             writer.raw("\",\"state\":\"").raw(state).raw("\",\"reason\":").text(reason.as_bytes()).raw("}");
@@ -57,7 +53,7 @@ pub(super) fn model(name: &str, versions: &[i64], signature: &Signature) -> Vec<
     for (i, version) in versions.iter().enumerate() {
         writer.raw(if i > 0 { ",\"" } else { "\"" }).integer(*version).raw("\"");
     }
-    writer.raw("],\"platform\":\"tensorflow_savedmodel\",\"inputs\":[");
+    writer.raw("],\"platform\":\"").raw(super::PLATFORM).raw("\",\"inputs\":[");
     let inputs = signature.inputs.iter().zip(&signature.specs).map(|(input, spec)| (input.name.as_str(), spec));
     tensors(&mut writer, inputs);
     writer.raw("],\"outputs\":[");

@@ -2,7 +2,7 @@
 
 use estimand_tensor::{Array, DType};
 
-use super::{DATATYPES, binary};
+use super::binary;
 use crate::json::Column;
 use crate::json::reader::{Kind, Read, Reader};
 use crate::status::{Answer, Status};
@@ -19,10 +19,10 @@ pub(super) struct Infer {
 
 /// The outputs that are asked for, and whether each shall be binary.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
-    pub(super) outputs: Vec<(String, Option<bool>)>,
+pub(crate) struct Asked {
+    pub(crate) outputs: Vec<(String, Option<bool>)>,
     /// Whether outputs are binary that do not say otherwise.
-    pub(super) is_binary: bool,
+    pub(crate) is_binary: bool,
 }
 
 /// Reads a request; `rest` are the binary data of its inputs.
@@ -194,13 +194,7 @@ fn values(reader: &mut Reader<'_>, name: &str, dtype: DType) -> Read<Column> {
 
 fn read_datatype(reader: &mut Reader<'_>) -> Read<DType> {
     let name = text(reader, "datatype")?;
-    match DATATYPES.iter().find(|(_, known)| *known == name) {
-        Some((dtype, _)) => Ok(*dtype),
-        None => {
-            let known: Vec<&str> = DATATYPES.iter().map(|(_, name)| *name).collect();
-            wrong(format!("the datatype `{name}` cannot be read; there are {}", known.join(", ")))
-        }
-    }
+    super::dtype(&name).or_else(wrong)
 }
 
 fn output(reader: &mut Reader<'_>) -> Read<(String, Option<bool>)> {

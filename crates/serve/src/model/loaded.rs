@@ -1,16 +1,17 @@
 //! A version of a model in memory: its signatures, ready to run.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use estimand_tensor::{Array, Dim, Error, Result, TensorSpec};
-use estimand_tf::golden::Golden;
+use estimand_tf::golden::{Golden, read_document};
 use estimand_tf::saved_model::{SavedModel, SignatureModel};
 use estimand_wire::SignatureDef;
 
-use super::Surroundings;
+use super::{About, Column, Surroundings};
 use crate::batch::Queue;
+use crate::drift::{self, Drift, Watch};
 use crate::json::Input;
 use crate::status::{Answer, Code, Status};
 
@@ -20,16 +21,24 @@ pub(crate) const DEFAULT_SIGNATURE: &str = "serving_default";
 /// A version of a model.
 pub(crate) struct Loaded {
     pub(crate) version: i64,
+    /// The folder that it was read from.
+    pub(crate) folder: PathBuf,
     /// The signatures as the export describes them.
     pub(crate) defs: BTreeMap<String, SignatureDef>,
     /// The signatures that can run, and why the others cannot.
     signatures: BTreeMap<String, Result<Arc<Signature>>>,
+    /// What requests held, beside the statistics of the training.
+    pub(crate) drift: Drift,
 }
 
 impl Loaded {
     /// Reads all signatures of an export. Fails if none of them can be read.
     pub(crate) fn open(version: i64, folder: &Path, surroundings: &Surroundings) -> Result<Loaded> {
         let model = SavedModel::open(folder)?;
+        let document = read_document(folder)?;
+        let golden = document.as_ref().map(Golden::of).transpose()?;
+        let about = document.as_ref().zip(golden.as_ref()).map(|(document, golden)| About::of(document, golden));
+        let (about, mut drift) = (about.unwrap_or_default(), Drift::default());
         let mut signatures = BTreeMap::new();
         let mut problem = None;
         for name in model.signature_defs().keys() {
@@ -37,7 +46,7 @@ impl Loaded {
             if name.starts_with("__saved_model") {
                 continue;
             }
-            let signature = model.signature(name).map(|read| Arc::new(Signature::new(name, read, surroundings)));
+            let signature = Signature::read(&model, name, &about, &mut drift, surroundings).map(Arc::new);
             if let Err(error) = &signature {
                 tracing::warn!("version {version} in {}: signature `{name}`: {error}", folder.display());
                 problem.get_or_insert_with(|| error.clone());
@@ -51,9 +60,10 @@ impl Loaded {
             }
             _ => {}
         }
-        let loaded = Loaded { version, defs: model.signature_defs().clone(), signatures };
-        if surroundings.checks_answers {
-            loaded.check_answers(folder)?;
+        let loaded =
+            Loaded { version, folder: folder.to_path_buf(), defs: model.signature_defs().clone(), signatures, drift };
+        if let Some(golden) = golden.filter(|_| surroundings.checks_answers) {
+            loaded.check_answers(folder, &golden)?;
         }
         let n = super::warmup::replay(&loaded, folder)?;
         if n > 0 {
@@ -64,8 +74,7 @@ impl Loaded {
 
     /// Asks the version the questions that its export carries, and compares the answers with those
     /// of the model that was exported. TensorFlow's exports carry none.
-    fn check_answers(&self, folder: &Path) -> Result<()> {
-        let Some(golden) = Golden::read(folder)? else { return Ok(()) };
+    fn check_answers(&self, folder: &Path, golden: &Golden) -> Result<()> {
         golden
             .check(|name| match self.signatures.get(name) {
                 Some(Ok(signature)) => Ok(signature.model.clone()),
@@ -78,6 +87,11 @@ impl Loaded {
             })?;
         tracing::info!("version {} in {} has answered {} golden rows", self.version, folder.display(), golden.n_rows());
         Ok(())
+    }
+
+    /// The signatures that can run.
+    pub(crate) fn runnable(&self) -> impl Iterator<Item = &Signature> {
+        self.signatures.values().filter_map(|signature| signature.as_ref().ok().map(|signature| &**signature))
     }
 
     /// The signature with a name, or the default one if the name is empty. `missing` makes the
@@ -111,6 +125,20 @@ pub(crate) struct Signature {
     pub(crate) outputs: Vec<(String, TensorSpec)>,
     /// Joins the rows of requests, where rows do not depend on each other.
     pub(crate) queue: Option<Queue>,
+    /// The columns, each with the further output that shows what it made of its inputs.
+    pub(crate) columns: Vec<(Column, usize)>,
+    watch: Watch,
+}
+
+/// The result of a run: the outputs of a signature, and the tensors that are watched.
+pub(crate) struct Computed {
+    pub(crate) outputs: Vec<Array>,
+    pub(crate) more: Vec<Array>,
+}
+
+/// The name of a further output. It comes after all names that a signature has.
+fn more_name(i: usize) -> String {
+    format!("\u{10ffff}{i:06}")
 }
 
 impl AsRef<[Input]> for Signature {
@@ -120,17 +148,39 @@ impl AsRef<[Input]> for Signature {
 }
 
 impl Signature {
-    fn new(name: &str, model: SignatureModel, surroundings: &Surroundings) -> Signature {
+    fn read(
+        saved: &SavedModel,
+        name: &str,
+        about: &About,
+        drift: &mut Drift,
+        surroundings: &Surroundings,
+    ) -> Result<Signature> {
+        let mut plan = drift::plan(about, name);
+        let more: Vec<_> =
+            plan.tensors.iter().enumerate().map(|(i, tensor)| (more_name(i), tensor.to_string())).collect();
+        let model = match saved.signature_with(name, &more) {
+            Ok(model) => model,
+            // The tensors are a convenience: a signature answers without them.
+            Err(error) => {
+                let model = saved.signature(name)?;
+                tracing::warn!("signature `{name}` cannot be explained: {error}");
+                plan = drift::Plan::default();
+                model
+            }
+        };
         let program = model.program();
         let specs: Vec<TensorSpec> = model.inputs().values().map(|&value| program.spec(value).clone()).collect();
         let inputs = model.inputs().keys().zip(&specs);
-        let inputs = inputs.map(|(name, spec)| Input { name: name.clone(), dtype: spec.dtype }).collect();
-        let outputs = model.outputs().iter();
+        let inputs: Vec<Input> = inputs.map(|(name, spec)| about.input(name, spec)).collect();
+        let n_outputs = model.outputs().len() - plan.tensors.len();
+        let outputs = model.outputs().iter().take(n_outputs);
         let outputs: Vec<_> = outputs.map(|(name, &value)| (name.clone(), program.spec(value).clone())).collect();
         let has_rows = |spec: &TensorSpec| spec.shape.dims().first() == Some(&Dim::BATCH);
         let is_by_row = specs.iter().chain(outputs.iter().map(|(_, spec)| spec)).all(has_rows);
         let queue = surroundings.batcher.as_ref().filter(|_| is_by_row && !specs.is_empty()).map(Queue::new);
-        Signature { name: name.to_string(), model, inputs, specs, outputs, queue }
+        let watch = Watch::new(about, &plan, &inputs, drift);
+        let columns = plan.columns.into_iter().map(|(column, place)| (column.clone(), place)).collect();
+        Ok(Signature { name: name.to_string(), model, inputs, specs, outputs, queue, columns, watch })
     }
 
     /// Checks the shapes of a request, and returns its number of rows.
@@ -162,14 +212,35 @@ impl Signature {
         Ok(n_rows.map_or(1, |(rows, _)| rows))
     }
 
-    /// Computes all outputs, in the order of `outputs`.
+    /// Computes all outputs, in the order of `outputs`, and counts the values of the inputs.
     pub(crate) fn run(&self, arrays: &[Array]) -> Answer<Vec<Array>> {
+        let computed = self.compute(arrays)?;
+        self.count(arrays, &computed.more);
+        Ok(computed.outputs)
+    }
+
+    /// Counts the values of a run that has been answered.
+    pub(crate) fn count(&self, arrays: &[Array], more: &[Array]) {
+        self.watch.count(arrays, more);
+    }
+
+    /// Counts rows that took the default of an input: `defaulted` has those of each input.
+    pub(crate) fn count_defaults(&self, defaulted: &[Vec<usize>]) {
+        self.watch.count_defaults(defaulted);
+    }
+
+    /// Computes all outputs. Nothing is counted.
+    pub(crate) fn compute(&self, arrays: &[Array]) -> Answer<Computed> {
         let inputs: Vec<(&str, Array)> =
             self.inputs.iter().zip(arrays).map(|(input, array)| (input.name.as_str(), array.clone())).collect();
         // A panic of a kernel must not take the server down.
         let run = std::panic::AssertUnwindSafe(|| self.model.run(&inputs));
         match std::panic::catch_unwind(run) {
-            Ok(outputs) => Ok(outputs?.into_values().collect()),
+            Ok(outputs) => {
+                let mut outputs: Vec<Array> = outputs?.into_values().collect();
+                let more = outputs.split_off(self.outputs.len().min(outputs.len()));
+                Ok(Computed { outputs, more })
+            }
             Err(_) => Err(Status::new(
                 Code::Internal,
                 format!("signature `{}` panicked; this is a bug in Estimand, please report it", self.name),

@@ -1,24 +1,28 @@
 //! The models of a server: which versions are loaded, and which one a request gets.
 //!
 //! `versions.rs` lists the folders of a model and applies its policy, `loaded.rs` is a version in
-//! memory, `warmup.rs` tries it, `watcher.rs` loads and drops versions in its own thread,
-//! `version_status.rs` is what is known of each version. A request takes an `Arc` of a version and
-//! keeps it to its end, so a swap disturbs nobody.
+//! memory, `about.rs` what its export says of it, `warmup.rs` tries it, `watcher.rs` loads and
+//! drops versions in its own thread, `version_status.rs` is what is known of each version. A
+//! request takes an `Arc` of a version and keeps it to its end, so a swap disturbs nobody.
 
+mod about;
 mod loaded;
 mod version_status;
 mod versions;
 mod warmup;
 mod watcher;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use estimand_tensor::{Error, Result};
+use tokio::sync::watch;
 
-pub(crate) use loaded::{Loaded, Signature};
+pub(crate) use about::{About, Column, Made, Unknown};
+pub(crate) use loaded::{Computed, Loaded, Signature, sizes};
 pub use version_status::{State, VersionStatus};
 pub use versions::VersionPolicy;
 pub(crate) use watcher::Watcher;
@@ -35,6 +39,7 @@ pub struct ModelConfig {
     pub(crate) base_path: PathBuf,
     pub(crate) policy: VersionPolicy,
     pub(crate) labels: BTreeMap<String, i64>,
+    pub(crate) max_requests: Option<usize>,
 }
 
 impl ModelConfig {
@@ -42,7 +47,13 @@ impl ModelConfig {
     /// their name. By default the newest version is served.
     pub fn new(name: impl Into<String>, base_path: impl AsRef<Path>) -> ModelConfig {
         let base_path = base_path.as_ref().to_path_buf();
-        ModelConfig { name: name.into(), base_path, policy: VersionPolicy::default(), labels: BTreeMap::new() }
+        ModelConfig {
+            name: name.into(),
+            base_path,
+            policy: VersionPolicy::default(),
+            labels: BTreeMap::new(),
+            max_requests: None,
+        }
     }
 
     /// Sets which versions are loaded. By default the newest one.
@@ -52,11 +63,29 @@ impl ModelConfig {
         self
     }
 
+    /// Sets the number of requests that may run this model at the same time; a request beyond it is
+    /// refused with 429, so that one model cannot take the whole server. By default there is no
+    /// limit but that of the server.
+    #[must_use]
+    pub fn max_requests(mut self, n: usize) -> ModelConfig {
+        self.max_requests = Some(n.max(1));
+        self
+    }
+
     /// Gives a version a name that requests may use: `/v1/models/census/labels/canary:predict`.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>, version: i64) -> ModelConfig {
         self.labels.insert(label.into(), version);
         self
+    }
+}
+
+/// A request that runs a model, until it is dropped.
+pub(crate) struct Slot<'a>(&'a AtomicUsize);
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -91,11 +120,26 @@ pub(crate) struct Model {
     served: RwLock<Arc<BTreeMap<i64, Arc<Loaded>>>>,
     statuses: Mutex<Statuses>,
     pub(crate) metrics: ModelMetrics,
+    /// The number of requests that run it now.
+    n_running: AtomicUsize,
+    /// Whether versions are loaded; a client may unload the model.
+    is_wanted: AtomicBool,
+    /// Unknown names in requests that were logged.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 impl Model {
     fn new(config: ModelConfig) -> Model {
-        Model { config, served: RwLock::default(), statuses: Mutex::default(), metrics: ModelMetrics::default() }
+        let (served, statuses, warned) = (RwLock::default(), Mutex::default(), Mutex::default());
+        Model {
+            config,
+            served,
+            statuses,
+            metrics: ModelMetrics::default(),
+            n_running: AtomicUsize::new(0),
+            is_wanted: AtomicBool::new(true),
+            warned,
+        }
     }
 
     /// The loaded versions.
@@ -134,6 +178,44 @@ impl Model {
         Status::not_found(format!("Servable not found for request: {request}{reason}"))
     }
 
+    /// Logs names that the model does not have, each of them once.
+    pub(crate) fn warn_of(&self, names: &[String]) {
+        const MAX_NAMES: usize = 100;
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            if warned.len() < MAX_NAMES && warned.insert(name.clone()) {
+                tracing::warn!("model `{}` has no input `{name}`, which a request names", self.config.name);
+            }
+        }
+    }
+
+    /// Admits a request to run the model, unless too many do.
+    pub(crate) fn admit(&self) -> Answer<Slot<'_>> {
+        let n = self.n_running.fetch_add(1, Ordering::Relaxed);
+        let slot = Slot(&self.n_running);
+        match self.config.max_requests {
+            Some(limit) if n >= limit => Err(Status::full(format!(
+                "{limit} requests run model `{}`, which is its limit; try again later",
+                self.config.name
+            ))),
+            _ => Ok(slot),
+        }
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Why a model that was just looked at has no version, or not its newest; `None` if it has.
+    pub(crate) fn not_loaded(&self) -> Option<String> {
+        let failure = self.change_statuses(|statuses| statuses.newest_failure());
+        match (failure, self.served().is_empty()) {
+            (Some(reason), _) => Some(reason),
+            (None, true) => Some(format!("no version found in {}", self.config.base_path.display())),
+            (None, false) => None,
+        }
+    }
+
     /// What is known of each version, the newest first.
     pub(crate) fn statuses(&self) -> Vec<VersionStatus> {
         self.statuses.lock().unwrap_or_else(PoisonError::into_inner).all()
@@ -151,6 +233,8 @@ pub(crate) struct Models {
     /// Wakes the thread that loads versions.
     signal: Mutex<Signal>,
     wake: Condvar,
+    /// The number of looks at the folders that have ended, by the tickets that asked for them.
+    looked: watch::Sender<u64>,
 }
 
 /// What the thread that loads versions is told.
@@ -158,6 +242,8 @@ pub(crate) struct Models {
 struct Signal {
     is_changed: bool,
     is_stopped: bool,
+    /// The number of requests for a look so far.
+    n_asked: u64,
 }
 
 impl Models {
@@ -171,7 +257,7 @@ impl Models {
         self.by_name.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the configuration. Models whose folder stays keep their loaded versions.
+    /// Replaces the configuration. Models keep their loaded versions until their folder has others.
     pub(crate) fn configure(&self, configs: Vec<ModelConfig>) -> Result<()> {
         for (i, config) in configs.iter().enumerate() {
             if config.name.is_empty() {
@@ -194,12 +280,15 @@ impl Models {
             let name = model.config.name.clone();
             let model = match old.get(&name) {
                 Some(known) if known.config == model.config => Arc::clone(known),
-                Some(known) if known.config.base_path == model.config.base_path => {
+                // Also for another folder: the old versions answer until those of the new one are
+                // loaded.
+                Some(known) => {
                     model.publish((*known.served()).clone());
                     model.change_statuses(|statuses| *statuses = known.change_statuses(|known| known.clone()));
+                    model.is_wanted.store(known.is_wanted(), Ordering::Relaxed);
                     Arc::new(model)
                 }
-                _ => Arc::new(model),
+                None => Arc::new(model),
             };
             new.insert(name, model);
         }
@@ -208,13 +297,34 @@ impl Models {
         Ok(())
     }
 
+    /// Asks that a model is loaded or unloaded. The ticket is for [`Models::looked`].
+    pub(crate) fn want(&self, model: &Model, is_wanted: bool) -> u64 {
+        model.is_wanted.store(is_wanted, Ordering::Relaxed);
+        if is_wanted {
+            model.change_statuses(Statuses::forgive);
+        }
+        let mut signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
+        signal.is_changed = true;
+        signal.n_asked += 1;
+        self.wake.notify_all();
+        signal.n_asked
+    }
+
+    /// Waits until the thread that loads versions has looked, for a ticket.
+    pub(crate) async fn looked(&self, ticket: u64) {
+        let mut looked = self.looked.subscribe();
+        // The sender lives as long as this.
+        let _ = looked.wait_for(|done| *done >= ticket).await;
+    }
+
     fn tell(&self, change: impl FnOnce(&mut Signal)) {
         change(&mut self.signal.lock().unwrap_or_else(PoisonError::into_inner));
         self.wake.notify_all();
     }
 
-    /// Waits until a time has passed or something is told. Returns whether to stop.
-    fn wait(&self, limit: Option<Duration>) -> bool {
+    /// Waits until a time has passed or something is told. Returns the newest ticket, or `None` to
+    /// stop.
+    fn wait(&self, limit: Option<Duration>) -> Option<u64> {
         let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
         let is_quiet = |signal: &mut Signal| !signal.is_changed && !signal.is_stopped;
         let mut signal = match limit {
@@ -224,7 +334,7 @@ impl Models {
             None => self.wake.wait_while(signal, is_quiet).unwrap_or_else(PoisonError::into_inner),
         };
         signal.is_changed = false;
-        signal.is_stopped
+        (!signal.is_stopped).then_some(signal.n_asked)
     }
 
     /// The model with a name.
@@ -247,7 +357,7 @@ impl Models {
 
     /// Whether each model has a version that answers.
     pub(crate) fn are_ready(&self) -> bool {
-        self.all().values().all(|model| !model.served().is_empty())
+        self.all().values().all(|model| !model.is_wanted() || !model.served().is_empty())
     }
 }
 

@@ -86,6 +86,11 @@ impl Statuses {
         self.entries.get(&version)?.failure.as_ref()
     }
 
+    /// Lets versions that could not be loaded be tried again at once.
+    pub(super) fn forgive(&mut self) {
+        self.entries.values_mut().for_each(|entry| entry.failure = None);
+    }
+
     /// The versions in a state.
     pub(super) fn in_state(&self, state: State) -> Vec<i64> {
         self.entries.iter().filter(|(_, entry)| entry.state == state).map(|(&version, _)| version).collect()

@@ -15,6 +15,7 @@ use super::Loaded;
 use crate::grpc::messages::{ExampleRequest, LogKind, ModelSpec, PredictionLog};
 use crate::grpc::{arrays, examples};
 use crate::infer::{Method, example_signature};
+use crate::json::UnknownKeys;
 use crate::status::{Answer, Status};
 
 const FILE: &str = "assets.extra/tf_serving_warmup_requests";
@@ -51,16 +52,16 @@ fn run(loaded: &Loaded, log: &PredictionLog) -> Answer<()> {
         let strings: Strings = examples(&request.input);
         let arrays = [Array::from(strings)];
         signature.check(&arrays)?;
-        signature.run(&arrays).map(drop)
+        signature.compute(&arrays).map(drop)
     };
     match &log.log_type {
         Some(LogKind::Predict(log)) => {
             let request = log.request.as_ref().ok_or_else(|| Status::invalid("the log has no request"))?;
             let missing = |name: &str| Status::invalid(format!("there is no signature `{name}`"));
             let signature = loaded.signature(name(&request.model_spec), missing)?;
-            let arrays = arrays(&signature, &request.inputs)?;
+            let arrays = arrays(&signature, &request.inputs, UnknownKeys::TensorFlow)?.arrays;
             signature.check(&arrays)?;
-            signature.run(&arrays).map(drop)
+            signature.compute(&arrays).map(drop)
         }
         Some(LogKind::Classify(log)) => examples_of(&log.request.clone().unwrap_or_default(), Method::Classify),
         Some(LogKind::Regress(log)) => examples_of(&log.request.clone().unwrap_or_default(), Method::Regress),

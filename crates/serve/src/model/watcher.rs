@@ -60,8 +60,9 @@ struct Passed {
 
 impl Shared {
     fn watch(&self, mut passed: Passed) {
-        while !self.models.wait(self.settings.poll_wait) {
+        while let Some(ticket) = self.models.wait(self.settings.poll_wait) {
             self.look(&mut passed);
+            self.models.looked.send_replace(ticket);
         }
     }
 
@@ -87,6 +88,9 @@ impl Shared {
 
     fn look_at(&self, model: &Arc<Model>, passed: &mut Passed) {
         let name = &model.config.name;
+        if !model.is_wanted() {
+            return self.keep(model, BTreeMap::new(), passed);
+        }
         let there = match versions::list(&model.config.base_path) {
             Ok(there) if there.is_empty() => {
                 let message = format!("no version found in {}", model.config.base_path.display());
@@ -105,9 +109,11 @@ impl Shared {
             if kept.len() >= n {
                 break;
             }
-            let loaded = match model.served().get(&version) {
+            let folder = &there[&version];
+            // A version of the same number from the folder that the model had before is another.
+            let loaded = match model.served().get(&version).filter(|loaded| loaded.folder == *folder) {
                 Some(loaded) => Some(Arc::clone(loaded)),
-                None => self.load(model, version, &there[&version]),
+                None => self.load(model, version, folder),
             };
             if let Some(loaded) = loaded {
                 kept.insert(version, loaded);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::core::Core;
+use crate::explain;
 use crate::infer::{self, Deadline, Method};
 use crate::json::{self, Writer};
 use crate::metrics::{Api, Entry};
@@ -14,6 +15,9 @@ use crate::model::{Choice, Model};
 use crate::status::{Answer, Code, Status};
 pub(crate) use path::decode;
 use path::{Call, Target};
+
+/// The content type of a page.
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
 /// An answer before it becomes an HTTP response.
 pub(crate) struct Reply {
@@ -33,6 +37,10 @@ impl Reply {
         Reply { content_type: "text/plain; charset=utf-8", ..Reply::json(body.into()) }
     }
 
+    pub(crate) fn html(page: &str) -> Reply {
+        Reply { content_type: HTML, ..Reply::json(page.into()) }
+    }
+
     /// A failure as TensorFlow Serving writes it: `{"error": ".."}`.
     pub(crate) fn failure(status: &Status) -> Reply {
         Reply::failure_with(status.code.http(), &status.message)
@@ -47,14 +55,21 @@ impl Reply {
 }
 
 /// Answers a request whose path begins with `/v1`.
-pub(crate) async fn answer(core: &Core, method: &str, path: &str, body: &[u8], deadline: Deadline) -> Reply {
+pub(crate) async fn answer(
+    core: &Core,
+    method: &str,
+    path: &str,
+    query: Option<&str>,
+    body: &[u8],
+    deadline: Deadline,
+) -> Reply {
     let target = match path::parse(method, path) {
         Ok(target) => target,
         Err(status) => return Reply::failure(&status),
     };
     let start = Instant::now();
     let (answer, api) = match target.call {
-        Call::Predict => (predict(core, &target, body, deadline).await, Some(Api::Predict)),
+        Call::Predict => (predict(core, &target, query, body, deadline).await, Some(Api::Predict)),
         Call::Classify => (classify(core, &target, body, deadline, Method::Classify).await, Some(Api::Classify)),
         Call::Regress => (classify(core, &target, body, deadline, Method::Regress).await, Some(Api::Regress)),
         Call::Status => (status(core, &target), None),
@@ -67,9 +82,16 @@ pub(crate) async fn answer(core: &Core, method: &str, path: &str, body: &[u8], d
     answer.map_or_else(|status| Reply::failure(&status), Reply::json)
 }
 
-async fn predict(core: &Core, target: &Target, body: &[u8], deadline: Deadline) -> Answer<Vec<u8>> {
+async fn predict(
+    core: &Core,
+    target: &Target,
+    query: Option<&str>,
+    body: &[u8],
+    deadline: Deadline,
+) -> Answer<Vec<u8>> {
+    let is_explained = explain::is_asked(query)?;
     let mut found = None;
-    let request = json::read_predict(body, |name| {
+    let request = json::read_predict(body, core.settings.unknown_keys, |name| {
         let (model, loaded) = core.models.loaded(&target.model, &target.choice)?;
         let missing =
             |name: &str| Status::invalid(format!("Serving signature name: \"{name}\" not found in signature def"));
@@ -79,9 +101,19 @@ async fn predict(core: &Core, target: &Target, body: &[u8], deadline: Deadline) 
     })?;
     let model = found.ok_or_else(|| Status::new(Code::Internal, "no model was looked up"))?;
     let signature = request.signature.0;
-    let outputs = infer::run(&model, &signature, request.arrays, deadline, Api::Predict).await?;
+    let explained = is_explained.then(|| tokio::task::block_in_place(|| explain::rows(&signature, &request.rows)));
+    let explained = explained.transpose()?;
+    let outputs = infer::run_rows(core, &model, &signature, request.rows, deadline, Api::Predict).await?;
     let named = signature.outputs.iter().zip(&outputs).map(|((name, _), array)| (name.as_str(), array));
-    json::predictions(named, request.format)
+    let mut text = json::predictions(named, request.format)?;
+    if let Some(explained) = explained {
+        // The text is an object that ends with a line of its own.
+        text.truncate(text.len() - "\n}".len());
+        text.extend_from_slice(b",\n    \"explanations\": ");
+        text.extend_from_slice(&explained);
+        text.extend_from_slice(b"\n}");
+    }
+    Ok(text)
 }
 
 /// A signature as the reader of requests takes it.

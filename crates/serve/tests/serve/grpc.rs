@@ -16,10 +16,10 @@ use crate::messages::*;
 use crate::models::{classifier, served, server};
 
 /// The code and the message of a failed call.
-type Failure = (i32, String);
+pub type Failure = (i32, String);
 
 /// Calls a method.
-fn call<A: Message + Default>(
+pub fn call<A: Message + Default>(
     address: SocketAddr,
     method: &str,
     request: &impl Message,
@@ -224,7 +224,7 @@ fn failures() {
         (with(|r| r.model_spec = None), 3, "Missing ModelSpec"),
         (with(|r| r.model_spec = spec("no", "")), 5, "Servable not found for request: Latest(no)"),
         (with(|r| r.model_spec = spec("flats", "x")), 9, "Serving signature key \"x\" not found."),
-        (with(|r| drop(r.inputs.remove("city"))), 3, "Missing but required: {city}."),
+        (with(|r| drop(r.inputs.remove("size"))), 3, "Missing but required: {size}."),
         (with(|r| r.output_filter = vec!["x".into()]), 3, "output tensor alias not found in signature: x"),
         (with(|r| r.inputs.get_mut("size").unwrap().dtype = 9), 3, "tensor parsing error: size"),
         (
@@ -250,6 +250,26 @@ fn failures() {
     }
     std::thread::sleep(Duration::from_millis(10));
     call::<PredictResponse>(address, PREDICT, &good, &[]).unwrap();
+}
+
+/// Messages count against the limit of all bodies, and give back what they took.
+#[test]
+fn messages_count_against_the_limit() {
+    let folder = served(classifier(0), 4);
+    let running =
+        server().model("flats", folder.path()).max_body_bytes(200_000).max_total_bytes(100_000).start().unwrap();
+    let address = running.grpc_address().unwrap();
+    let request = |n: usize| {
+        let city = Array::from_strings([1], ["x".repeat(n)]).unwrap();
+        let inputs = [("size", Array::from([1f32])), ("city", city)];
+        let inputs = inputs.map(|(name, array)| (name.to_string(), TensorProto::from_array(&array))).into();
+        PredictRequest { model_spec: spec("flats", ""), inputs, output_filter: vec![] }
+    };
+    for _ in 0..3 {
+        call::<PredictResponse>(address, PREDICT, &request(80_000), &[]).unwrap();
+        let (code, message) = call::<PredictResponse>(address, PREDICT, &request(150_000), &[]).unwrap_err();
+        assert!(code == 8 && message.contains("more than 100000 bytes"), "{code} {message}");
+    }
 }
 
 /// Policies and labels may be changed by a client; folders may not.
@@ -294,4 +314,53 @@ fn a_new_configuration() {
     assert_eq!(ask(vec![elsewhere]).unwrap_err().0, 7);
     assert_eq!(ask(vec![added]).unwrap_err().0, 7);
     assert!(stable().is_ok(), "a refused configuration changes nothing");
+}
+
+/// A question of reflection, and the fields of its answer that are looked at.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ReflectionRequest {
+    #[prost(string, optional, tag = "4")]
+    symbol: Option<String>,
+    #[prost(string, optional, tag = "7")]
+    list: Option<String>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct ReflectionResponse {
+    #[prost(message, optional, tag = "4")]
+    files: Option<Names>,
+    #[prost(message, optional, tag = "6")]
+    services: Option<Names>,
+    #[prost(message, optional, tag = "7")]
+    error: Option<Code>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Names {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    all: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct Code {
+    #[prost(int32, tag = "1")]
+    code: i32,
+}
+
+/// The real client of reflection is in `oracles/live/kserve_grpc.py`.
+#[test]
+fn reflection() {
+    let folder = served(classifier(0), 4);
+    let running = server().model("flats", folder.path()).start().unwrap();
+    for version in ["v1", "v1alpha"] {
+        let ask = |symbol: Option<&str>, list: Option<&str>| -> ReflectionResponse {
+            let request = ReflectionRequest { symbol: symbol.map(String::from), list: list.map(String::from) };
+            let method = format!("grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
+            call(running.grpc_address().unwrap(), &method, &request, &[]).unwrap()
+        };
+        assert_eq!(ask(None, Some("")).services.unwrap().all.len(), 4);
+        // The file of the service, and the three that it imports.
+        assert_eq!(ask(Some("tensorflow.serving.PredictionService"), None).files.unwrap().all.len(), 4);
+        assert_eq!(ask(Some("no.such.Thing"), None).error.unwrap().code, 5);
+    }
 }

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use estimand_serve::{BatchingParameters, ModelConfig};
+
 use crate::client::Client;
 use crate::models::{classifier, rest, served, server};
 
@@ -115,11 +117,30 @@ fn slow_clients_are_let_go() {
     assert!(start.elapsed() < Duration::from_secs(15));
 }
 
+/// A model that is busy refuses more requests; others answer.
+#[test]
+fn a_model_has_its_own_limit() {
+    let folder = served(classifier(0), 1);
+    let batching = BatchingParameters::new().batch_timeout(Duration::from_millis(300)).num_batch_threads(1);
+    let busy = ModelConfig::new("busy", folder.path()).max_requests(1);
+    let running = server().batching(batching).model_config(busy).model("free", folder.path()).start().unwrap();
+    let body = r#"{"instances": [{"size": 1.0, "city": "Oslo"}]}"#;
+    let codes: Vec<u16> = std::thread::scope(|threads| {
+        let ask = |model: &'static str| rest(&running).post(&format!("/v1/models/{model}:predict"), body);
+        let asking: Vec<_> = (0..4).map(|_| threads.spawn(move || ask("busy").status)).collect();
+        assert_eq!(ask("free").status, 200);
+        asking.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert!(codes.contains(&200) && codes.contains(&429), "{codes:?}");
+    let reply = rest(&running).post("/v1/models/busy:predict", body);
+    assert_eq!(reply.status, 200, "{}", reply.text());
+}
+
 /// Requests that have begun are answered; new connections are refused.
 #[test]
 fn a_graceful_end() {
     let folder = served(classifier(0), 1);
-    let batching = estimand_serve::BatchingParameters::new().batch_timeout(Duration::from_millis(400));
+    let batching = BatchingParameters::new().batch_timeout(Duration::from_millis(400));
     let running = server().model("flats", folder.path()).batching(batching).start().unwrap();
     let address = running.rest_address().unwrap();
     let asked = std::thread::spawn(move || Client::new(address).post(PREDICT, BODY));

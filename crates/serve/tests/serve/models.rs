@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use estimand::export::Receiver;
+use estimand::adapt_once;
+use estimand::export::{ExportSpec, Receiver};
 use estimand::prelude::*;
 use estimand_serve::{Running, Server};
 
@@ -84,6 +85,29 @@ pub fn classifier(seed: u64) -> &'static Path {
         model.train(data.repeat(3 + 5 * seed)).unwrap();
         let receiver = Receiver::like(&data).unwrap().and_examples(columns).unwrap();
         let export = model.export_saved_model(folder.path().join("export"), receiver).unwrap();
+        (folder, export)
+    });
+    &trained.1
+}
+
+/// An export of a classifier whose columns have defaults, a vocabulary and buckets, with the
+/// statistics of its data. Sizes are 20 to 135.
+pub fn described() -> &'static Path {
+    static EXPORT: OnceLock<(Folder, PathBuf)> = OnceLock::new();
+    let trained = EXPORT.get_or_init(|| {
+        let folder = Folder::new();
+        let data = flats().unwrap();
+        let adapted = adapt_once(folder.path().join("model"), &data).unwrap();
+        let size = numeric_column("size").default_value(50f32);
+        let city = adapted.vocabulary("city", 2).unwrap().n_oov_buckets(2);
+        let columns = columns![bucketized_column(&size, [40.0, 60.0]), embedding_column(city, 3)];
+        let model = DnnClassifier::new([4], columns)
+            .config(RunConfig::new().tf_random_seed(5))
+            .model_dir(folder.path().join("model"))
+            .build();
+        let model = model.unwrap();
+        model.train(data.batch(20).repeat(5)).unwrap();
+        let export = model.export_saved_model(folder.path().join("export"), ExportSpec::default()).unwrap();
         (folder, export)
     });
     &trained.1

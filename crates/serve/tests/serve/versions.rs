@@ -12,7 +12,7 @@ use crate::models::{Folder, classifier, copy, publish, rest, served, server};
 const BODY: &str = r#"{"instances": [{"size": 80.0, "city": "Oslo"}]}"#;
 
 /// Waits until a condition holds.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !holds() {
         assert!(Instant::now() < end, "{what} did not happen");
@@ -211,6 +211,91 @@ fn swaps_fail_no_request() {
     assert!(n_answers.load(Ordering::Relaxed) > 100);
     until("the end of old versions", || versions(&running, State::Unloading).is_empty());
     assert_eq!(available(&running), [14]);
+}
+
+/// A version every 200 ms under load, for a while. Prints the memory of the process.
+fn swap_for(seconds: u64) {
+    let folder = served(classifier(0), 1);
+    let running = server().model("flats", folder.path()).start().unwrap();
+    let is_over = AtomicBool::new(false);
+    let resident = || {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+        line.unwrap_or(0.0) / 1024.0
+    };
+    let n_answers = std::thread::scope(|threads| {
+        let clients = [(); 3].map(|()| {
+            threads.spawn(|| {
+                let mut client = rest(&running);
+                let mut n = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let reply = client.post("/v1/models/flats:predict", BODY);
+                    assert_eq!(reply.status, 200, "{}", reply.text());
+                    n += 1;
+                }
+                n
+            })
+        });
+        let (start, mut version, mut early) = (Instant::now(), 1, 0.0);
+        while start.elapsed() < Duration::from_secs(seconds) {
+            version += 1;
+            publish(classifier((version % 2) as u64), folder.path(), version);
+            std::thread::sleep(Duration::from_millis(200));
+            until("a swap", || available(&running) == [version]);
+            fs::remove_dir_all(folder.path().join((version - 1).to_string())).unwrap();
+            if version == 8 {
+                early = resident();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        println!("{version} versions, resident MB after 8: {early:.1}, at the end: {:.1}", resident());
+        assert!(version >= 8 && resident() < early + 64.0, "the memory grows");
+        clients.into_iter().map(|client| client.join().unwrap()).sum::<u32>()
+    });
+    println!("{n_answers} answers, none failed");
+    assert!(n_answers > 100);
+}
+
+#[test]
+fn a_version_every_200_ms() {
+    swap_for(4);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn a_version_every_200_ms_for_a_minute() {
+    swap_for(60);
+}
+
+/// A model whose folder moves answers all the time: with the old version until the new one is
+/// loaded, also if both have the same number.
+#[test]
+fn a_folder_that_moves() {
+    let (first, second, third) = (served(classifier(0), 1), served(classifier(1), 1), Folder::new());
+    let running = server().model("flats", first.path()).start().unwrap();
+    let old = answer(&running, "");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let asking = threads.spawn(|| {
+            let mut client = rest(&running);
+            while !is_over.load(Ordering::Relaxed) {
+                let reply = client.post("/v1/models/flats:predict", BODY);
+                assert_eq!(reply.status, 200, "{}", reply.text());
+            }
+        });
+        running.configure(vec![ModelConfig::new("flats", second.path())]).unwrap();
+        until("the other folder", || answer(&running, "") != old);
+        // A folder without a version, and then with one.
+        running.configure(vec![ModelConfig::new("flats", third.path())]).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        publish(classifier(0), third.path(), 7);
+        until("version 7", || available(&running) == [7]);
+        assert_eq!(answer(&running, ""), old);
+        is_over.store(true, Ordering::Relaxed);
+        asking.join().unwrap();
+    });
 }
 
 /// Requests that an export brings along are answered before it is served. A version that cannot

@@ -48,7 +48,8 @@ use std::{fs, io};
 
 use estimand_graph::State;
 use estimand_tensor::{Error, Result, Shape};
-use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto, SignatureDef};
+use estimand_wire::saved_model::Encoding;
+use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto, SignatureDef, TensorInfo};
 use indexmap::IndexMap;
 
 pub use graph::{ReadGraph, read_graph_def, read_graph_def_within};
@@ -141,11 +142,25 @@ impl SavedModel {
         self.read_signature(name, Some(state))
     }
 
+    /// Reads a signature with more outputs: tensors of the graph, such as
+    /// `age_bucketized/Bucketize:0`, each with the name that it gets among the outputs.
+    #[track_caller]
+    pub fn signature_with(&self, name: &str, more: &[(String, String)]) -> Result<SignatureModel> {
+        let mut signature = self.meta_graph.signature(name)?.clone();
+        let info =
+            |tensor: &String| TensorInfo { encoding: Some(Encoding::Name(tensor.clone())), ..TensorInfo::default() };
+        signature.outputs.extend(more.iter().map(|(output, tensor)| (output.clone(), info(tensor))));
+        SignatureModel::read(self, &signature, None).map_err(|e| self.place(e, name))
+    }
+
     #[track_caller]
     fn read_signature(&self, name: &str, state: Option<Arc<dyn State>>) -> Result<SignatureModel> {
         let signature = self.meta_graph.signature(name)?;
-        SignatureModel::read(self, signature, state)
-            .map_err(|e| e.context(format!("while reading signature `{name}` of {}", self.folder.display())))
+        SignatureModel::read(self, signature, state).map_err(|e| self.place(e, name))
+    }
+
+    fn place(&self, error: Error, signature: &str) -> Error {
+        error.context(format!("while reading signature `{signature}` of {}", self.folder.display()))
     }
 
     fn graph_def(&self) -> Result<&GraphDef> {

@@ -1,0 +1,4 @@
+//! `bash .ci/fuzz serve_infer`; what it does is in `crates/serve/src/fuzzing.rs`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| estimand_serve::fuzzing::infer(data));
