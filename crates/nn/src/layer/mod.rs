@@ -33,6 +33,7 @@ mod permute;
 mod pool1d;
 mod pool2d;
 mod prelu;
+mod preprocessing;
 mod rectifier;
 mod recurrent;
 mod repeat_vector;
@@ -81,6 +82,11 @@ pub use permute::Permute;
 pub use pool1d::{AvgPool1d, MaxPool1d};
 pub use pool2d::{AvgPool2d, MaxPool2d};
 pub use prelu::PRelu;
+pub use preprocessing::{
+    CategoryEncoding, CenterCrop, Discretization, Factor, FillMode, Flip, HashedCrossing, Hashing, IntegerLookup,
+    Normalization, OutputMode, RandomBrightness, RandomContrast, RandomCrop, RandomFlip, RandomRotation,
+    RandomTranslation, RandomZoom, Rescaling, Resizing, Split, Standardize, StringLookup, TextVectorization,
+};
 pub use rectifier::{Elu, LeakyRelu, Relu, ThresholdedRelu};
 pub use recurrent::{Bidirectional, Gru, Lstm, MergeMode, RecurrentLayer, Rnn, SimpleRnn};
 pub use repeat_vector::RepeatVector;
@@ -191,9 +197,16 @@ impl Config {
     /// Writes or reads the fields that all layers have.
     #[must_use]
     pub fn fields(&self, fields: &mut Fields<'_>) -> Config {
+        self.fields_of(fields, "float32", &["float32"])
+    }
+
+    /// Writes or reads the fields that all layers have, for a layer whose result may be of another
+    /// dtype.
+    #[must_use]
+    pub fn fields_of(&self, fields: &mut Fields<'_>, dtype: &str, known: &[&str]) -> Config {
         let config =
             Config { name: fields.optional("name", &self.name), trainable: fields.value("trainable", &self.trainable) };
-        fields.only_float32("dtype");
+        fields.dtype("dtype", dtype, known);
         // Keras writes the shape of the model's input into its first layer.
         for key in ["batch_input_shape", "batch_shape", "build_input_shape"] {
             fields.ignored(key);
@@ -212,7 +225,7 @@ impl Default for Config {
 pub(crate) const MODULE: &str = "keras.layers";
 
 /// Every layer of this crate, in its simplest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 55] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 73] = [
     || Box::new(Activation::Relu),
     || Box::new(Add::new()),
     || Box::new(AlphaDropout::new(0.5)),
@@ -221,6 +234,8 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 55] = [
     || Box::new(AvgPool2d::new(2)),
     || Box::new(BatchNorm::new()),
     || Box::new(Bidirectional::new(Lstm::new(2))),
+    || Box::new(CategoryEncoding::new(5)),
+    || Box::new(CenterCrop::new(2, 2)),
     || Box::new(Concat::new()),
     || Box::new(Conv1d::new(3, 2)),
     || Box::new(Conv2d::new(3, 2)),
@@ -229,6 +244,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 55] = [
     || Box::new(Cropping2d::new(1)),
     || Box::new(Dense::new(3)),
     || Box::new(DepthwiseConv2d::new(2)),
+    || Box::new(Discretization::new([0.0, 0.5])),
     || Box::new(Dot::new(-1)),
     || Box::new(Dropout::new(0.5)),
     || Box::new(Elu::new(1.0)),
@@ -241,6 +257,9 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 55] = [
     || Box::new(GlobalMaxPool1d::new()),
     || Box::new(GlobalMaxPool2d::new()),
     || Box::new(Gru::new(3)),
+    || Box::new(HashedCrossing::new(5)),
+    || Box::new(Hashing::new(5)),
+    || Box::new(IntegerLookup::new().vocabulary([1, 3])),
     || Box::new(LayerNorm::new()),
     || Box::new(LeakyRelu::new(0.3)),
     || Box::new(Lstm::new(3)),
@@ -251,17 +270,29 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 55] = [
     || Box::new(Minimum::new()),
     || Box::new(MultiHeadAttention::new(2, 3)),
     || Box::new(Multiply::new()),
+    || Box::new(Normalization::new().moments([0.5], [4.0])),
     || Box::new(PRelu::new()),
     || Box::new(Permute::new([2, 1])),
+    || Box::new(RandomBrightness::new(0.2)),
+    || Box::new(RandomContrast::new(0.2)),
+    || Box::new(RandomCrop::new(2, 3)),
+    || Box::new(RandomFlip::new(Flip::Horizontal)),
+    || Box::new(RandomRotation::new(0.1)),
+    || Box::new(RandomTranslation::new(0.2, 0.3)),
+    || Box::new(RandomZoom::new(0.2)),
     || Box::new(Relu::new()),
     || Box::new(RepeatVector::new(2)),
+    || Box::new(Rescaling::new(0.5)),
     || Box::new(Reshape::new([-1])),
+    || Box::new(Resizing::new(3, 5)),
     || Box::new(SeparableConv2d::new(3, 2)),
     || Box::new(SimpleRnn::new(3)),
     || Box::new(Softmax::new()),
     || Box::new(SpatialDropout1d::new(0.5)),
     || Box::new(SpatialDropout2d::new(0.5)),
+    || Box::new(StringLookup::new().vocabulary(["a", "b"])),
     || Box::new(Subtract::new()),
+    || Box::new(TextVectorization::new().vocabulary(["a", "b"]).output_sequence_length(3)),
     || Box::new(ThresholdedRelu::new(0.5)),
     || Box::new(TimeDistributed::new(Dense::new(3))),
     || Box::new(UpSampling1d::new(2)),

@@ -2,7 +2,7 @@
 
 use estimand_graph::{Initializer, Padding};
 use estimand_nn::*;
-use estimand_tensor::{Dim, Shape};
+use estimand_tensor::{DType, Dim, Shape};
 use estimand_update::{MaxNorm, MinMaxNorm, NonNeg, UnitNorm};
 
 /// A shape that a layer of a kind takes.
@@ -16,9 +16,24 @@ pub fn shape(kind: &str) -> Shape {
         "concatenate" | "masking" | "gru" | "lstm" | "simple_rnn" | "bidirectional" => &[6, 4],
         "multi_head_attention" | "time_distributed" => &[6, 4],
         "embedding" => &[6],
+        "text_vectorization" => &[],
+        "string_lookup" | "integer_lookup" | "category_encoding" | "hashing" => &[3],
+        "hashed_crossing" => &[1],
+        "resizing" | "center_crop" => &[8, 6, 3],
+        _ if kind.starts_with("random_") => &[8, 6, 3],
         _ => &[4],
     };
     [Dim::BATCH].into_iter().chain(sizes.iter().map(|&n| n.into())).collect()
+}
+
+/// The dtype that a layer takes.
+pub fn dtype(layer: &dyn Layer) -> DType {
+    match layer.kind() {
+        "embedding" | "integer_lookup" | "category_encoding" => DType::I64,
+        "string_lookup" if layer.to_json().is_ok_and(|json| json["config"]["invert"] == true) => DType::I64,
+        "string_lookup" | "text_vectorization" | "hashed_crossing" | "hashing" => DType::Str,
+        _ => DType::F32,
+    }
 }
 
 /// A layer with each of its options set to something else than the default.
@@ -97,6 +112,8 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(affine!(Conv2d::new(4, (2, 3)).strides((2, 1)).same().groups(2))),
         Box::new(Conv2d::new(4, 3).dilation((2, 1)).use_bias(false)),
         Box::new(affine!(Conv2dTranspose::new(4, (2, 3)).strides((2, 3)).same().output_padding((1, 2)))),
+        Box::new(CategoryEncoding::new(7).output_mode(OutputMode::Count).name("other").trainable(false)),
+        Box::new(CenterCrop::new(3, 4).name("other").trainable(false)),
         Box::new(Conv2dTranspose::new(4, 3).dilation(2).use_bias(false)),
         Box::new(Cropping1d::new((1, 2)).name("other").trainable(false)),
         Box::new(Cropping2d::new(((1, 2), (0, 1))).name("other").trainable(false)),
@@ -119,6 +136,7 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
                 .trainable(false),
         ),
         Box::new(DepthwiseConv2d::new(2).dilation(2).use_bias(false)),
+        Box::new(Discretization::new([-0.25, 0.75]).output_mode(OutputMode::Count).name("other").trainable(false)),
         Box::new(Dot::axes(1, 2).normalize(true).name("other").trainable(false)),
         Box::new(Dot::new(2)),
         Box::new(Dropout::new(0.25).noise_shape([None, Some(1), None]).name("other").trainable(false)),
@@ -140,6 +158,24 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(GlobalMaxPool2d::new().keep_dims(true).name("other").trainable(false)),
         Box::new(rnn!(Gru::new(5)).recurrent_activation(Activation::HardSigmoid).reset_after(false)),
         Box::new(Gru::new(5).use_bias(false)),
+        Box::new(HashedCrossing::new(7).output_mode(OutputMode::OneHot).name("other").trainable(false)),
+        Box::new(
+            Hashing::new(7).mask_value("").salt([1, 2]).output_mode(OutputMode::Count).name("other").trainable(false),
+        ),
+        Box::new(
+            IntegerLookup::new()
+                .vocabulary([2, 3])
+                .max_tokens(9)
+                .num_oov_indices(3)
+                .mask_token(0)
+                .oov_token(-7)
+                .output_mode(OutputMode::TfIdf)
+                .pad_to_max_tokens(true)
+                .idf_weights([0.5, 1.5])
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(IntegerLookup::new().vocabulary([2, 3]).invert(true)),
         Box::new(
             LayerNorm::new()
                 .axes([1, 2])
@@ -187,9 +223,40 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
                 .name("other")
                 .trainable(false),
         ),
+        Box::new(Normalization::new().axis(1).invert(true).moments([0.5; 4], [4.0; 4]).name("other").trainable(false)),
         Box::new(Permute::new([1, 2]).name("other").trainable(false)),
+        Box::new(RandomBrightness::new((-0.1, 0.3)).value_range(-1.0, 1.0).name("other").trainable(false)),
+        Box::new(RandomContrast::new((0.1, 0.3)).name("other").trainable(false)),
+        Box::new(RandomCrop::new(3, 4).name("other").trainable(false)),
+        Box::new(RandomFlip::new(Flip::Vertical).name("other").trainable(false)),
+        Box::new(
+            RandomRotation::new((-0.1, 0.2))
+                .fill_mode(FillMode::Constant)
+                .fill_value(2.0)
+                .nearest()
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(
+            RandomTranslation::new((-0.1, 0.2), 0.4)
+                .fill_mode(FillMode::Wrap)
+                .fill_value(2.0)
+                .nearest()
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(
+            RandomZoom::new((-0.1, 0.2))
+                .width_factor(0.4)
+                .fill_mode(FillMode::Nearest)
+                .fill_value(2.0)
+                .nearest()
+                .name("other")
+                .trainable(false),
+        ),
         Box::new(Relu::new().max_value(2.0).negative_slope(0.1).threshold(0.5).name("other").trainable(false)),
         Box::new(RepeatVector::new(5).name("other").trainable(false)),
+        Box::new(Rescaling::new(0.25).offset(-1.0).name("other").trainable(false)),
         Box::new(Reshape::new([2, -1]).name("other").trainable(false)),
         Box::new(
             SeparableConv2d::new(4, (2, 3))
@@ -211,11 +278,39 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
                 .trainable(false),
         ),
         Box::new(SeparableConv2d::new(4, 2).dilation(2).use_bias(false)),
+        Box::new(Resizing::new(4, 7).nearest().crop_to_aspect_ratio(true).name("other").trainable(false)),
         Box::new(rnn!(SimpleRnn::new(5))),
         Box::new(SimpleRnn::new(5).use_bias(false)),
         Box::new(Softmax::new().axis(1).name("other").trainable(false)),
         Box::new(SpatialDropout1d::new(0.25).name("other").trainable(false)),
         Box::new(SpatialDropout2d::new(0.25).name("other").trainable(false)),
+        Box::new(
+            StringLookup::new()
+                .vocabulary(["a", "d", "e"])
+                .max_tokens(9)
+                .num_oov_indices(3)
+                .mask_token("")
+                .oov_token("?")
+                .output_mode(OutputMode::TfIdf)
+                .pad_to_max_tokens(true)
+                .idf_weights([0.5, 1.5, 2.0])
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(StringLookup::new().vocabulary(["a", "d"]).invert(true)),
+        Box::new(
+            TextVectorization::new()
+                .vocabulary(["a", "d", "e"])
+                .max_tokens(9)
+                .standardize(Standardize::Lower)
+                .split(Split::Character)
+                .ngrams(2)
+                .output_mode(OutputMode::TfIdf)
+                .pad_to_max_tokens(true)
+                .idf_weights([0.5, 1.5, 2.0])
+                .name("other")
+                .trainable(false),
+        ),
         Box::new(Subtract::new().name("other").trainable(false)),
         Box::new(ThresholdedRelu::new(0.25).name("other").trainable(false)),
         Box::new(TimeDistributed::new(affine!(Dense::new(2))).name("steps").trainable(false)),

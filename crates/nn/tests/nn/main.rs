@@ -23,6 +23,7 @@ mod metric_json;
 mod metrics;
 mod object_options;
 mod optimizer_json;
+mod preprocessing;
 mod programs;
 mod random_layers;
 mod recurrent;
