@@ -123,5 +123,9 @@ for normalize in [False, True]:
     merge("dot pair", L.Dot(axes=(2, 1), normalize=normalize), (2, 3, 4), (2, 4, 5), normalize=normalize)
     merge("dot ranks", L.Dot(axes=(1, 2), normalize=normalize), (2, 4), (2, 3, 4), normalize=normalize)
     merge("dot images", L.Dot(axes=(1, 3), normalize=normalize), (2, 4, 3), (2, 2, 3, 4), normalize=normalize)
+layer("group_norm", L.GroupNormalization(2, epsilon=0.01), floats(2, 3, 2, 4))
+layer("group_norm_axis", L.GroupNormalization(-1, axis=1, gamma_regularizer=R.L2(0.3)), floats(*sequences))
+layer("unit_norm", L.UnitNormalization(), floats(*sequences))
+layer("unit_norm_axes", L.UnitNormalization(axis=[1, 2]), floats(*sequences))
 
 write("keras_layers")

@@ -116,7 +116,8 @@ for fill in ["reflect", "constant", "wrap", "nearest"]:
     for interpolation in ["bilinear", "nearest"]:
         kind = dict(fill_mode=fill, interpolation=interpolation, fill_value=7.0)
         for factor in [0.1, -0.33]:
-            layer(L.RandomRotation((factor, factor), **kind), images, training=True, has_gradient=interpolation == "bilinear")
+            # Its gradient is not the one of its result: TensorFlow turns the gradient back, which is not the same.
+            layer(L.RandomRotation((factor, factor), **kind), images, training=True)
         layer(L.RandomTranslation((0.3, 0.3), (-0.7, -0.7), **kind), images, training=True)
         layer(L.RandomZoom((0.8, 0.8), (1.5, 1.5), **kind), images, training=True)
         layer(L.RandomZoom((-0.4, -0.4), **kind), images, training=True)

@@ -15,7 +15,7 @@ import tensorflow as tf
 program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 subprocess.run([program, folder], check=True)
 cases = json.loads((folder / "layers.json").read_text())
-MERGES = ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate", "Dot", "HashedCrossing")
+MERGES = ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate", "Dot", "HashedCrossing", "Attention", "AdditiveAttention")
 
 
 DTYPES = {"f32": np.float32, "i64": np.int64, "string": object}

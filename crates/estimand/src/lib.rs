@@ -65,7 +65,7 @@ mod train_and_evaluate;
 mod unfinished;
 mod warm_start;
 
-pub use adapt::{Adapted, adapt, adapt_once};
+pub use adapt::{Adapt, Adapted, adapt, adapt_once};
 pub use add_metrics::MetricsContext;
 pub use cluster::Cluster;
 pub use description::OpenOptions;

@@ -14,10 +14,12 @@ const fn class<L: Layer + Described + 'static>() -> (&'static str, Read<Box<dyn 
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, Read<Box<dyn Layer>>); 73] = [
+const CLASSES: [(&str, Read<Box<dyn Layer>>); 77] = [
     class::<ActivationLayer>(),
     class::<Add>(),
+    class::<AdditiveAttention>(),
     class::<AlphaDropout>(),
+    class::<Attention>(),
     class::<Average>(),
     class::<AvgPool1d>(),
     class::<AvgPool2d>(),
@@ -45,6 +47,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 73] = [
     class::<GlobalAvgPool2d>(),
     class::<GlobalMaxPool1d>(),
     class::<GlobalMaxPool2d>(),
+    class::<GroupNorm>(),
     class::<Gru>(),
     class::<HashedCrossing>(),
     class::<Hashing>(),
@@ -84,6 +87,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 73] = [
     class::<TextVectorization>(),
     class::<ThresholdedRelu>(),
     class::<TimeDistributed>(),
+    class::<UnitNormalization>(),
     class::<UpSampling1d>(),
     class::<UpSampling2d>(),
     class::<ZeroPadding1d>(),
@@ -136,6 +140,14 @@ impl Layer for Box<dyn Layer> {
 
     fn named_inputs(&self) -> &'static [&'static str] {
         (**self).named_inputs()
+    }
+
+    fn supports_masking(&self) -> bool {
+        (**self).supports_masking()
+    }
+
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        (**self).compute_mask(inputs)
     }
 
     fn to_json(&self) -> Result<Json> {

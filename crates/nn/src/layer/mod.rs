@@ -7,6 +7,7 @@
 //! layer each. `merge` has the layers that join several tensors.
 
 mod affine;
+mod attention;
 mod batch_norm;
 mod bordered;
 mod build;
@@ -20,8 +21,10 @@ mod dropout;
 mod embedding;
 mod flatten;
 mod global_pool;
+mod group_norm;
 mod inputs;
 mod json;
+mod lambda;
 mod layer_norm;
 mod masking;
 mod merge;
@@ -43,6 +46,7 @@ mod shared;
 mod softmax;
 mod spatial_dropout;
 mod time_distributed;
+mod unit_norm;
 mod up_sampling;
 mod weight_options;
 mod window;
@@ -57,6 +61,7 @@ use estimand_tensor::{Error, Result};
 
 use crate::activation::Activation;
 use crate::config::{Fields, Json};
+pub use attention::{AdditiveAttention, Attention};
 pub use batch_norm::BatchNorm;
 use build::BuiltLayer;
 pub(crate) use build::resolve_axis;
@@ -71,8 +76,10 @@ pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
 pub use global_pool::{GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d};
+pub use group_norm::GroupNorm;
 pub use inputs::{AsInputs, LayerInputs};
 pub use json::{from_json, read};
+pub use lambda::Lambda;
 pub use layer_norm::LayerNorm;
 pub use masking::Masking;
 pub use merge::{Add, Average, Concat, Dot, Maximum, Minimum, Multiply, Subtract};
@@ -96,6 +103,7 @@ pub use shared::Shared;
 pub use softmax::Softmax;
 pub use spatial_dropout::{SpatialDropout1d, SpatialDropout2d};
 pub use time_distributed::TimeDistributed;
+pub use unit_norm::UnitNormalization;
 pub use up_sampling::{UpSampling1d, UpSampling2d};
 pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 
@@ -158,6 +166,19 @@ pub trait Layer: fmt::Debug + Send + Sync {
     /// The names of what a call may pass besides the tensors. By default there are none.
     fn named_inputs(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Whether the layer hands the mask of its input on. By default it does not, and layers after
+    /// it see no mask.
+    fn supports_masking(&self) -> bool {
+        false
+    }
+
+    /// The mask of the result: booleans `[batch, time]`, false for steps that do not count. By
+    /// default that of the first input, if the layer supports masking.
+    #[track_caller]
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        inputs.mask_of(0).filter(|_| self.supports_masking()).cloned()
     }
 
     /// The layer as JSON, with the keys of Keras; [`from_json`] reads it back. A layer of one's own
@@ -225,10 +246,12 @@ impl Default for Config {
 pub(crate) const MODULE: &str = "keras.layers";
 
 /// Every layer of this crate, in its simplest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 73] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 77] = [
     || Box::new(Activation::Relu),
     || Box::new(Add::new()),
+    || Box::new(AdditiveAttention::new()),
     || Box::new(AlphaDropout::new(0.5)),
+    || Box::new(Attention::new()),
     || Box::new(Average::new()),
     || Box::new(AvgPool1d::new(2)),
     || Box::new(AvgPool2d::new(2)),
@@ -256,6 +279,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 73] = [
     || Box::new(GlobalAvgPool2d::new()),
     || Box::new(GlobalMaxPool1d::new()),
     || Box::new(GlobalMaxPool2d::new()),
+    || Box::new(GroupNorm::new(1)),
     || Box::new(Gru::new(3)),
     || Box::new(HashedCrossing::new(5)),
     || Box::new(Hashing::new(5)),
@@ -295,6 +319,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 73] = [
     || Box::new(TextVectorization::new().vocabulary(["a", "b"]).output_sequence_length(3)),
     || Box::new(ThresholdedRelu::new(0.5)),
     || Box::new(TimeDistributed::new(Dense::new(3))),
+    || Box::new(UnitNormalization::new()),
     || Box::new(UpSampling1d::new(2)),
     || Box::new(UpSampling2d::new(2)),
     || Box::new(ZeroPadding1d::new(1)),

@@ -52,6 +52,10 @@ macro_rules! spatial_dropout {
                 &self.config
             }
 
+            fn supports_masking(&self) -> bool {
+                true
+            }
+
             fn to_json(&self) -> Result<Json> {
                 config::write(MODULE, self)
             }

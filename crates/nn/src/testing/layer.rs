@@ -181,6 +181,10 @@ impl Layer for Frozen<'_> {
         self.layer.named_inputs()
     }
 
+    fn supports_masking(&self) -> bool {
+        self.layer.supports_masking()
+    }
+
     fn build(&self, build: &mut Build<'_>) {
         self.layer.build(build);
     }

@@ -10,11 +10,16 @@ pub fn shape(kind: &str) -> Shape {
     let sizes: &[usize] = match kind {
         _ if kind.contains("2d") => &[8, 8, 4],
         _ if kind.ends_with("1d") => &[8, 4],
-        "permute" | "softmax" | "layer_normalization" | "batch_normalization" | "p_re_lu" | "dropout" | "dot" => {
-            &[4, 4]
-        }
+        "group_normalization"
+        | "permute"
+        | "softmax"
+        | "layer_normalization"
+        | "batch_normalization"
+        | "p_re_lu"
+        | "dropout"
+        | "dot" => &[4, 4],
         "concatenate" | "masking" | "gru" | "lstm" | "simple_rnn" | "bidirectional" => &[6, 4],
-        "multi_head_attention" | "time_distributed" => &[6, 4],
+        "multi_head_attention" | "time_distributed" | "attention" | "additive_attention" => &[6, 4],
         "embedding" => &[6],
         "text_vectorization" => &[],
         "string_lookup" | "integer_lookup" | "category_encoding" | "hashing" => &[3],
@@ -81,6 +86,7 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
     }
     vec![
         Box::new(ActivationLayer::new(Activation::Tanh).name("other").trainable(false)),
+        Box::new(AdditiveAttention::new().use_scale(false).dropout(0.25).name("other").trainable(false)),
         Box::new(Add::new().name("other").trainable(false)),
         Box::new(AlphaDropout::new(0.25).name("other").trainable(false)),
         Box::new(Average::new().name("other").trainable(false)),
@@ -143,6 +149,7 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(Elu::new(0.5).name("other").trainable(false)),
         Box::new(
             Embedding::new(7, 4)
+                .mask_zero(true)
                 .initializer(Initializer::TruncatedNormal { mean: 0.1, stddev: 0.2 })
                 .regularizer(l2)
                 .constraint(MaxNorm::new(1.0).axes([1]))
@@ -156,6 +163,22 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(GlobalAvgPool2d::new().keep_dims(true).name("other").trainable(false)),
         Box::new(GlobalMaxPool1d::new().keep_dims(true).name("other").trainable(false)),
         Box::new(GlobalMaxPool2d::new().keep_dims(true).name("other").trainable(false)),
+        Box::new(
+            GroupNorm::new(2)
+                .axis(1)
+                .epsilon(0.01)
+                .beta_initializer(Initializer::Ones)
+                .beta_regularizer(l1)
+                .beta_constraint(NonNeg)
+                .gamma_initializer(Initializer::Constant(0.5))
+                .gamma_regularizer(l2)
+                .gamma_constraint(UnitNorm::new())
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(GroupNorm::new(-1).center(false).scale(false)),
+        Box::new(Attention::new().use_scale(true).concat_scores().dropout(0.25).name("other").trainable(false)),
+        Box::new(UnitNormalization::new().axes([1]).name("other").trainable(false)),
         Box::new(rnn!(Gru::new(5)).recurrent_activation(Activation::HardSigmoid).reset_after(false)),
         Box::new(Gru::new(5).use_bias(false)),
         Box::new(HashedCrossing::new(7).output_mode(OutputMode::OneHot).name("other").trainable(false)),

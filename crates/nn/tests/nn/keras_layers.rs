@@ -75,6 +75,10 @@ fn layer(name: &str) -> Box<dyn Layer> {
         "batch_norm_regularized" => {
             Box::new(BatchNorm::new().beta_regularizer(Regularizer::l2(0.2)).gamma_regularizer(Regularizer::l1(0.1)))
         }
+        "group_norm" => Box::new(GroupNorm::new(2).epsilon(0.01)),
+        "group_norm_axis" => Box::new(GroupNorm::new(-1).axis(1).gamma_regularizer(Regularizer::l2(0.3))),
+        "unit_norm" => Box::new(UnitNormalization::new()),
+        "unit_norm_axes" => Box::new(UnitNormalization::new().axes([1, 2])),
         "alpha_dropout" => Box::new(AlphaDropout::new(0.5)),
         "gaussian_dropout" => Box::new(GaussianDropout::new(0.5)),
         "gaussian_noise" => Box::new(GaussianNoise::new(0.5)),

@@ -18,6 +18,7 @@ mod layers;
 mod lines;
 mod loss_json;
 mod losses;
+mod masks;
 mod merges;
 mod metric_json;
 mod metrics;

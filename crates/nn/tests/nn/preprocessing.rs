@@ -61,6 +61,15 @@ fn same(a: &Json, b: &Json) -> bool {
     }
 }
 
+/// The kinds of layers in the fixture.
+pub fn kinds() -> Vec<&'static str> {
+    let kind = |case: &Case| {
+        let document: String = case.settings.setting("json");
+        layer::from_json(&document, &CustomObjects::new()).unwrap().kind()
+    };
+    cases("preprocessing_layers").iter().map(kind).filter(|kind| *kind != "hashed_crossing").collect()
+}
+
 #[test]
 fn preprocessing_layers_agree_with_keras() -> Result<()> {
     cases("preprocessing_layers").iter().try_for_each(check)
