@@ -12,8 +12,8 @@ use estimand::nn::column::{
 use estimand::prelude::*;
 use estimand::premade::{BaselineEstimator, DnnEstimator, DnnLinearCombinedEstimator, LinearEstimator};
 use estimand::{
-    Adapt, Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Prediction, Strategy,
-    Timer, TrainSession, VocabInfo, VocabSource, data, export, head, hook, keras, nn, premade, tensor,
+    Adapt, Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Prediction,
+    Strategy, Timer, TrainSession, VocabInfo, VocabSource, data, export, head, hook, keras, nn, premade, tensor,
     update,
 };
 
@@ -39,8 +39,18 @@ macro_rules! functions {
 
 /// All names of ours that the page has.
 pub fn names() -> BTreeSet<String> {
-    let all =
-        [&types()[..], &traits(), &variants(), &estimator(), &hooks(), &premades(), &heads(), &columns(), &inputs(), &keras_objects()];
+    let all = [
+        &types()[..],
+        &traits(),
+        &variants(),
+        &estimator(),
+        &hooks(),
+        &premades(),
+        &heads(),
+        &columns(),
+        &inputs(),
+        &keras_objects(),
+    ];
     all.concat().into_iter().map(|path| path.replace(' ', "")).collect()
 }
 
@@ -57,6 +67,7 @@ fn keras_objects() -> Vec<Text> {
     let types = types![
         BatchNorm,
         Conv2d,
+        nn::Conv3d,
         Dense,
         Dropout,
         Embedding,
@@ -64,6 +75,7 @@ fn keras_objects() -> Vec<Text> {
         Initializer,
         Lstm,
         MaxPool2d,
+        nn::MaxPool3d,
         MeanSquaredError,
         SigmoidCrossEntropy,
         SoftmaxCrossEntropy,
@@ -78,6 +90,7 @@ fn keras_objects() -> Vec<Text> {
         nn::Average,
         nn::AvgPool1d,
         nn::AvgPool2d,
+        nn::AvgPool3d,
         nn::Bidirectional,
         nn::CategoricalHinge,
         nn::CategoryEncoding,
@@ -87,6 +100,7 @@ fn keras_objects() -> Vec<Text> {
         nn::Conv2dTranspose,
         nn::Cropping1d,
         nn::Cropping2d,
+        nn::Cropping3d,
         nn::DepthwiseConv2d,
         nn::Discretization,
         nn::Dot,
@@ -97,8 +111,10 @@ fn keras_objects() -> Vec<Text> {
         nn::GaussianNoise,
         nn::GlobalAvgPool1d,
         nn::GlobalAvgPool2d,
+        nn::GlobalAvgPool3d,
         nn::GlobalMaxPool1d,
         nn::GlobalMaxPool2d,
+        nn::GlobalMaxPool3d,
         nn::GroupNorm,
         nn::Gru,
         nn::HashedCrossing,
@@ -143,6 +159,7 @@ fn keras_objects() -> Vec<Text> {
         nn::Softmax,
         nn::SpatialDropout1d,
         nn::SpatialDropout2d,
+        nn::SpatialDropout3d,
         nn::Split,
         nn::SquaredHinge,
         nn::Standardize,
@@ -154,8 +171,10 @@ fn keras_objects() -> Vec<Text> {
         nn::UnitNormalization,
         nn::UpSampling1d,
         nn::UpSampling2d,
+        nn::UpSampling3d,
         nn::ZeroPadding1d,
         nn::ZeroPadding2d,
+        nn::ZeroPadding3d,
         nn::loss::CosineSimilarity,
         nn::metric::Accuracy,
         nn::metric::Auc,
@@ -204,13 +223,7 @@ fn keras_objects() -> Vec<Text> {
         Initializer::TruncatedNormal,
         Initializer::Zeros,
     ];
-    let traits = traits![
-        Adapt,
-        Layer,
-        Loss,
-        nn::metric::MetricValue,
-        update::Constraint,
-    ];
+    let traits = traits![Adapt, Layer, Loss, nn::metric::MetricValue, update::Constraint,];
     let functions = functions![
         Layer::to_json as fn(&Dense) -> _,
         Loss::to_json as fn(&MeanSquaredError) -> _,

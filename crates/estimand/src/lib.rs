@@ -170,6 +170,7 @@ mod book {
         layers => "../../../docs/layers.md",
         losses_and_metrics => "../../../docs/losses_and_metrics.md",
         keras => "../../../docs/keras.md",
+        preprocessing => "../../../docs/preprocessing.md",
         columns => "../../../docs/columns.md",
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",

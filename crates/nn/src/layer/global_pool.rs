@@ -123,3 +123,24 @@ global_pool!(
     [1, 2],
     None
 );
+global_pool!(
+    /// The largest element of each channel: `[batch, depth, height, width, channels]` to
+    /// `[batch, channels]`.
+    GlobalMaxPool3d,
+    "global_max_pooling3d",
+    "GlobalMaxPooling3D",
+    "[batch, depth, height, width, channels]",
+    max_axes,
+    [1, 2, 3],
+    None
+);
+global_pool!(
+    /// The mean of each channel: `[batch, depth, height, width, channels]` to `[batch, channels]`.
+    GlobalAvgPool3d,
+    "global_average_pooling3d",
+    "GlobalAveragePooling3D",
+    "[batch, depth, height, width, channels]",
+    mean_axes,
+    [1, 2, 3],
+    None
+);

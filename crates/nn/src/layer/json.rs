@@ -14,7 +14,7 @@ const fn class<L: Layer + Described + 'static>() -> (&'static str, Read<Box<dyn 
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, Read<Box<dyn Layer>>); 77] = [
+const CLASSES: [(&str, Read<Box<dyn Layer>>); 86] = [
     class::<ActivationLayer>(),
     class::<Add>(),
     class::<AdditiveAttention>(),
@@ -23,6 +23,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 77] = [
     class::<Average>(),
     class::<AvgPool1d>(),
     class::<AvgPool2d>(),
+    class::<AvgPool3d>(),
     class::<BatchNorm>(),
     class::<Bidirectional>(),
     class::<CategoryEncoding>(),
@@ -31,8 +32,10 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 77] = [
     class::<Conv1d>(),
     class::<Conv2d>(),
     class::<Conv2dTranspose>(),
+    class::<Conv3d>(),
     class::<Cropping1d>(),
     class::<Cropping2d>(),
+    class::<Cropping3d>(),
     class::<Dense>(),
     class::<DepthwiseConv2d>(),
     class::<Discretization>(),
@@ -45,8 +48,10 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 77] = [
     class::<GaussianNoise>(),
     class::<GlobalAvgPool1d>(),
     class::<GlobalAvgPool2d>(),
+    class::<GlobalAvgPool3d>(),
     class::<GlobalMaxPool1d>(),
     class::<GlobalMaxPool2d>(),
+    class::<GlobalMaxPool3d>(),
     class::<GroupNorm>(),
     class::<Gru>(),
     class::<HashedCrossing>(),
@@ -58,6 +63,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 77] = [
     class::<Masking>(),
     class::<MaxPool1d>(),
     class::<MaxPool2d>(),
+    class::<MaxPool3d>(),
     class::<Maximum>(),
     class::<Minimum>(),
     class::<MultiHeadAttention>(),
@@ -82,6 +88,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 77] = [
     class::<Softmax>(),
     class::<SpatialDropout1d>(),
     class::<SpatialDropout2d>(),
+    class::<SpatialDropout3d>(),
     class::<StringLookup>(),
     class::<Subtract>(),
     class::<TextVectorization>(),
@@ -90,8 +97,10 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 77] = [
     class::<UnitNormalization>(),
     class::<UpSampling1d>(),
     class::<UpSampling2d>(),
+    class::<UpSampling3d>(),
     class::<ZeroPadding1d>(),
     class::<ZeroPadding2d>(),
+    class::<ZeroPadding3d>(),
 ];
 
 /// Reads a layer from JSON: what [`Layer::to_json`] writes, or `keras.layers.serialize` of Keras 2

@@ -14,6 +14,7 @@ mod build;
 mod conv1d;
 mod conv2d;
 mod conv2d_transpose;
+mod conv3d;
 mod cropping;
 mod dense;
 mod depthwise_conv2d;
@@ -35,6 +36,7 @@ mod one_number;
 mod permute;
 mod pool1d;
 mod pool2d;
+mod pool3d;
 mod prelu;
 mod preprocessing;
 mod rectifier;
@@ -48,6 +50,7 @@ mod spatial_dropout;
 mod time_distributed;
 mod unit_norm;
 mod up_sampling;
+mod volume;
 mod weight_options;
 mod window;
 mod zero_padding;
@@ -69,13 +72,16 @@ pub use build::{Build, LayerCall};
 pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv2d_transpose::Conv2dTranspose;
-pub use cropping::{Cropping1d, Cropping2d};
+pub use conv3d::Conv3d;
+pub use cropping::{Cropping1d, Cropping2d, Cropping3d};
 pub use dense::Dense;
 pub use depthwise_conv2d::DepthwiseConv2d;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
-pub use global_pool::{GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d};
+pub use global_pool::{
+    GlobalAvgPool1d, GlobalAvgPool2d, GlobalAvgPool3d, GlobalMaxPool1d, GlobalMaxPool2d, GlobalMaxPool3d,
+};
 pub use group_norm::GroupNorm;
 pub use inputs::{AsInputs, LayerInputs};
 pub use json::{from_json, read};
@@ -88,6 +94,7 @@ pub use noise::{AlphaDropout, GaussianDropout, GaussianNoise};
 pub use permute::Permute;
 pub use pool1d::{AvgPool1d, MaxPool1d};
 pub use pool2d::{AvgPool2d, MaxPool2d};
+pub use pool3d::{AvgPool3d, MaxPool3d};
 pub use prelu::PRelu;
 pub use preprocessing::{
     CategoryEncoding, CenterCrop, Discretization, Factor, FillMode, Flip, HashedCrossing, Hashing, IntegerLookup,
@@ -101,11 +108,11 @@ pub use reshape::Reshape;
 pub use separable_conv2d::SeparableConv2d;
 pub use shared::Shared;
 pub use softmax::Softmax;
-pub use spatial_dropout::{SpatialDropout1d, SpatialDropout2d};
+pub use spatial_dropout::{SpatialDropout1d, SpatialDropout2d, SpatialDropout3d};
 pub use time_distributed::TimeDistributed;
 pub use unit_norm::UnitNormalization;
-pub use up_sampling::{UpSampling1d, UpSampling2d};
-pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
+pub use up_sampling::{UpSampling1d, UpSampling2d, UpSampling3d};
+pub use zero_padding::{ZeroPadding1d, ZeroPadding2d, ZeroPadding3d};
 
 /// A layer: a step of a model that may have weights.
 ///
@@ -246,7 +253,7 @@ impl Default for Config {
 pub(crate) const MODULE: &str = "keras.layers";
 
 /// Every layer of this crate, in its simplest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 77] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 86] = [
     || Box::new(Activation::Relu),
     || Box::new(Add::new()),
     || Box::new(AdditiveAttention::new()),
@@ -255,6 +262,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 77] = [
     || Box::new(Average::new()),
     || Box::new(AvgPool1d::new(2)),
     || Box::new(AvgPool2d::new(2)),
+    || Box::new(AvgPool3d::new(2)),
     || Box::new(BatchNorm::new()),
     || Box::new(Bidirectional::new(Lstm::new(2))),
     || Box::new(CategoryEncoding::new(5)),
@@ -263,8 +271,10 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 77] = [
     || Box::new(Conv1d::new(3, 2)),
     || Box::new(Conv2d::new(3, 2)),
     || Box::new(Conv2dTranspose::new(3, 2)),
+    || Box::new(Conv3d::new(3, 2)),
     || Box::new(Cropping1d::new(1)),
     || Box::new(Cropping2d::new(1)),
+    || Box::new(Cropping3d::new(1)),
     || Box::new(Dense::new(3)),
     || Box::new(DepthwiseConv2d::new(2)),
     || Box::new(Discretization::new([0.0, 0.5])),
@@ -277,8 +287,10 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 77] = [
     || Box::new(GaussianNoise::new(0.1)),
     || Box::new(GlobalAvgPool1d::new()),
     || Box::new(GlobalAvgPool2d::new()),
+    || Box::new(GlobalAvgPool3d::new()),
     || Box::new(GlobalMaxPool1d::new()),
     || Box::new(GlobalMaxPool2d::new()),
+    || Box::new(GlobalMaxPool3d::new()),
     || Box::new(GroupNorm::new(1)),
     || Box::new(Gru::new(3)),
     || Box::new(HashedCrossing::new(5)),
@@ -290,6 +302,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 77] = [
     || Box::new(Masking::new(0.0)),
     || Box::new(MaxPool1d::new(2)),
     || Box::new(MaxPool2d::new(2)),
+    || Box::new(MaxPool3d::new(2)),
     || Box::new(Maximum::new()),
     || Box::new(Minimum::new()),
     || Box::new(MultiHeadAttention::new(2, 3)),
@@ -314,6 +327,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 77] = [
     || Box::new(Softmax::new()),
     || Box::new(SpatialDropout1d::new(0.5)),
     || Box::new(SpatialDropout2d::new(0.5)),
+    || Box::new(SpatialDropout3d::new(0.5)),
     || Box::new(StringLookup::new().vocabulary(["a", "b"])),
     || Box::new(Subtract::new()),
     || Box::new(TextVectorization::new().vocabulary(["a", "b"]).output_sequence_length(3)),
@@ -322,8 +336,10 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 77] = [
     || Box::new(UnitNormalization::new()),
     || Box::new(UpSampling1d::new(2)),
     || Box::new(UpSampling2d::new(2)),
+    || Box::new(UpSampling3d::new(2)),
     || Box::new(ZeroPadding1d::new(1)),
     || Box::new(ZeroPadding2d::new(1)),
+    || Box::new(ZeroPadding3d::new(1)),
 ];
 
 /// The setters of a layer with a field `config`.

@@ -89,3 +89,12 @@ spatial_dropout!(
     "[batch, height, width, channels]",
     [None, Some(1), Some(1), None]
 );
+spatial_dropout!(
+    /// In training, sets whole channels of a volume `[batch, depth, height, width, channels]` to 0 with
+    /// probability `rate`.
+    SpatialDropout3d,
+    "spatial_dropout3d",
+    "SpatialDropout3D",
+    "[batch, depth, height, width, channels]",
+    [None, Some(1), Some(1), Some(1), None]
+);

@@ -8,6 +8,7 @@ use estimand_update::{MaxNorm, MinMaxNorm, NonNeg, UnitNorm};
 /// A shape that a layer of a kind takes.
 pub fn shape(kind: &str) -> Shape {
     let sizes: &[usize] = match kind {
+        _ if kind.contains("3d") => &[4, 4, 4, 2],
         _ if kind.contains("2d") => &[8, 8, 4],
         _ if kind.ends_with("1d") => &[8, 4],
         "group_normalization"
@@ -120,6 +121,16 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(affine!(Conv2dTranspose::new(4, (2, 3)).strides((2, 3)).same().output_padding((1, 2)))),
         Box::new(CategoryEncoding::new(7).output_mode(OutputMode::Count).name("other").trainable(false)),
         Box::new(CenterCrop::new(3, 4).name("other").trainable(false)),
+        Box::new(AvgPool3d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
+        Box::new(affine!(Conv3d::new(4, (2, 3, 1)).strides(2).same())),
+        Box::new(Conv3d::new(4, 2).dilation((1, 2, 1)).use_bias(false)),
+        Box::new(Cropping3d::new([(1, 2), (0, 1), (1, 0)]).name("other").trainable(false)),
+        Box::new(GlobalAvgPool3d::new().keep_dims(true).name("other").trainable(false)),
+        Box::new(GlobalMaxPool3d::new().keep_dims(true).name("other").trainable(false)),
+        Box::new(MaxPool3d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
+        Box::new(SpatialDropout3d::new(0.25).name("other").trainable(false)),
+        Box::new(UpSampling3d::new((3, 2, 1)).name("other").trainable(false)),
+        Box::new(ZeroPadding3d::new([(1, 2), (0, 1), (1, 0)]).name("other").trainable(false)),
         Box::new(Conv2dTranspose::new(4, 3).dilation(2).use_bias(false)),
         Box::new(Cropping1d::new((1, 2)).name("other").trainable(false)),
         Box::new(Cropping2d::new(((1, 2), (0, 1))).name("other").trainable(false)),

@@ -18,6 +18,7 @@ fn input(kind: &str) -> Array {
         "permute" => spread(&[3, 4, 2]).unwrap(),
         "resizing" | "center_crop" => spread(&[3, 4, 4, 2]).unwrap(),
         _ if kind.starts_with("random_") => spread(&[3, 4, 4, 2]).unwrap(),
+        _ if kind.contains("3d") => spread(&[2, 3, 3, 3, 2]).unwrap(),
         _ if kind.ends_with("1d") => spread(&[3, 4, 2]).unwrap(),
         _ if kind.contains("2d") => spread(&[3, 4, 4, 2]).unwrap(),
         "bidirectional" | "gru" | "lstm" | "simple_rnn" | "multi_head_attention" | "time_distributed" | "masking" => {
