@@ -67,7 +67,8 @@ fn texts_go_through_a_sequential_model() -> Result<()> {
     Ok(())
 }
 
-/// The expected values are those of `adapt` in tf.keras 2.15 on the same data (`oracles/gen/adapt.py`).
+/// The expected values are those of `adapt` in tf.keras 2.15 on the same data
+/// (`oracles/gen/adapt.py`).
 #[test]
 fn adapt_learns_what_keras_learns() -> Result<()> {
     for case in estimand_fixture::cases("adapt") {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use estimand_graph::{Initializer, Tensor, Transposed};
-use estimand_tensor::{DType, Error, Result};
+use estimand_tensor::{DType, Dim, Error, Result};
 
 use super::inputs::CAUSAL_MASK;
 use super::{Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
@@ -19,10 +19,11 @@ const NEVER: f64 = 1e9;
 #[track_caller]
 fn attend(call: &LayerCall<'_>, scores: Tensor, dropout: f64) -> Tensor {
     let (query, value) = (&call.inputs()[0], &call.inputs()[1]);
+    let size = |x: &Tensor| x.shape().dims().get(1).copied().unwrap_or(Dim::Known(1));
     let causal = call.all_inputs().uses_causal_mask().then(|| {
         let graph = query.graph();
-        let step = graph.range(query.shape().dims()[1], DType::I64).expand_dims(-1);
-        graph.range(value.shape().dims()[1], DType::I64).less_equal(&step)
+        let step = graph.range(size(query), DType::I64).expand_dims(-1);
+        graph.range(size(value), DType::I64).less_equal(&step)
     });
     let places = call.mask_of(1).map(|mask| mask.expand_dims(1));
     let scores = match places.into_iter().chain(causal).reduce(|a, b| a.logical_and(&b)) {

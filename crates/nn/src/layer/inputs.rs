@@ -89,9 +89,9 @@ impl LayerInputs {
         self.with(name, vec![tensor.clone()])
     }
 
-    /// The masks that the inputs carry, one for each: booleans `[batch, time]`, false for steps that
-    /// do not count. A layer that has no use for them ignores them. Keras models pass them from
-    /// layer to layer.
+    /// The masks that the inputs carry, one for each: booleans `[batch, time]`, false for steps
+    /// that do not count. A layer that has no use for them ignores them. Keras models pass them
+    /// from layer to layer.
     pub fn carried_masks(mut self, masks: Vec<Option<Tensor>>) -> LayerInputs {
         self.masks = masks;
         self

@@ -33,7 +33,8 @@ macro_rules! pool {
                 self
             }
 
-            /// The padding at the edges. By default `Valid`: what does not fill a window is dropped.
+            /// The padding at the edges. By default `Valid`: what does not fill a window is
+            /// dropped.
             pub fn padding(mut self, padding: Padding) -> $layer {
                 self.padding = padding;
                 self

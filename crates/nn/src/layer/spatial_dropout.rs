@@ -90,8 +90,8 @@ spatial_dropout!(
     [None, Some(1), Some(1), None]
 );
 spatial_dropout!(
-    /// In training, sets whole channels of a volume `[batch, depth, height, width, channels]` to 0 with
-    /// probability `rate`.
+    /// In training, sets whole channels of a volume `[batch, depth, height, width, channels]` to 0
+    /// with probability `rate`.
     SpatialDropout3d,
     "spatial_dropout3d",
     "SpatialDropout3D",

@@ -139,7 +139,8 @@ impl Layer for UpSampling2d {
     }
 }
 
-/// Repeats the places of volumes `[batch, depth, height, width, channels]`. Their sizes must be known.
+/// Repeats the places of volumes `[batch, depth, height, width, channels]`. Their sizes must be
+/// known.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct UpSampling3d {

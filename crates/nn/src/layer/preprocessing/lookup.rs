@@ -1,5 +1,5 @@
-//! What `StringLookup`, `IntegerLookup` and `TextVectorization` share: a vocabulary, ids for unknown
-//! terms, and the mask.
+//! What `StringLookup`, `IntegerLookup` and `TextVectorization` share: a vocabulary, ids for
+//! unknown terms, and the mask.
 //!
 //! Ids begin with the mask (only in the mode `Int`, if there is a mask), then come those of unknown
 //! terms, then the vocabulary.

@@ -45,7 +45,8 @@ macro_rules! lookup_layer {
             }
 
             /// The number of ids for unknown terms. With several, the hash of a string or the
-            /// remainder of an integer decides. With 0, an unknown term fails the run. By default 1.
+            /// remainder of an integer decides. With 0, an unknown term fails the run. By default
+            /// 1.
             pub fn num_oov_indices(mut self, n: usize) -> $layer {
                 self.lookup.num_oov_indices = n;
                 self

@@ -10,8 +10,8 @@ use crate::column::TermList;
 use crate::config::{self, Described, Fields, Json};
 use crate::layer::{Build, Config, Layer, LayerCall, MODULE, config_setters};
 
-/// Splits texts, `[batch]` or `[batch, 1]`, into tokens and looks up their ids. The id 0 fills short
-/// rows, 1 stands for unknown tokens.
+/// Splits texts, `[batch]` or `[batch, 1]`, into tokens and looks up their ids. The id 0 fills
+/// short rows, 1 stands for unknown tokens.
 ///
 /// ```
 /// use estimand_engine::Eval;
