@@ -31,17 +31,17 @@ def layer(made, *inputs):
     given = [list(inputs)] if isinstance(made, MERGES) else inputs
     made(*given)
     # Other weights than the initial ones, of which many are 0.
-    made.set_weights([random.uniform(0.1, 1, w.shape).astype(np.float32) for w in made.get_weights()])
+    made.set_weights([np.asarray(random.uniform(0.1, 1, w.shape), np.float32) for w in made.get_weights()])
     out = np.asarray(made(*given, training=False))
     fixture.case(type(made).__name__, json=document)
     for i, x in enumerate(inputs):
         fixture.put(f"in:{i}", x)
     for i, w in enumerate(made.get_weights()):
-        fixture.put(f"weight:{i}", w)
+        fixture.put(f"weight:{i}", np.asarray(w))
     fixture.put("out", out)
 
 
-MERGES = (L.Add, L.Subtract, L.Multiply, L.Average, L.Maximum, L.Minimum, L.Concatenate, L.Dot)
+MERGES = (L.Add, L.Subtract, L.Multiply, L.Average, L.Maximum, L.Minimum, L.Concatenate, L.Dot, L.Attention, L.AdditiveAttention)
 rows, steps, images = (3, 4), (2, 6, 4), (2, 5, 4, 4)
 options = dict(kernel_initializer=I.HeNormal(seed=3), kernel_regularizer=R.L2(0.1), kernel_constraint=C.MaxNorm(2, axis=0),
                bias_initializer=I.Constant(0.5), bias_regularizer=R.L1(0.2), bias_constraint=C.NonNeg(), activity_regularizer=R.L1L2(0.1, 0.2))
@@ -117,5 +117,25 @@ layer(L.Dot((2, 1), normalize=True), floats(2, 3, 4), floats(2, 4, 5))
 layer(L.Dot(1), floats(*rows), floats(*rows))
 if not IS_3:
     layer(L.ThresholdedReLU(0.5), floats(*rows))
+    layer(L.Attention(), floats(2, 3, 4), floats(2, 5, 4))
+    layer(L.Attention(use_scale=True, score_mode="concat", dropout=0.1), floats(2, 3, 4), floats(2, 5, 4), floats(2, 5, 4))
+    layer(L.AdditiveAttention(), floats(2, 3, 4), floats(2, 5, 4))
+    layer(L.AdditiveAttention(use_scale=False), floats(2, 3, 4), floats(2, 5, 6), floats(2, 5, 4))
+    layer(L.GroupNormalization(2, epsilon=0.01), floats(*images))
+    layer(L.GroupNormalization(3, axis=1, center=False), floats(*steps))
+    layer(L.GroupNormalization(-1, scale=False), floats(*rows))
+    volumes = (2, 4, 5, 3, 2)
+    layer(L.Conv3D(3, (2, 3, 1), strides=(2, 1, 2), padding="same", **options), floats(*volumes))
+    layer(L.Conv3D(3, 2, dilation_rate=(1, 2, 1), use_bias=False), floats(*volumes))
+    layer(L.MaxPooling3D(2, strides=1, padding="same"), floats(*volumes))
+    layer(L.AveragePooling3D((2, 3, 1), padding="same"), floats(*volumes))
+    layer(L.GlobalMaxPooling3D(), floats(*volumes))
+    layer(L.GlobalAveragePooling3D(keepdims=True), floats(*volumes))
+    layer(L.Cropping3D(((1, 2), (0, 1), (1, 1))), floats(*volumes))
+    layer(L.ZeroPadding3D((1, 0, 2)), floats(*volumes))
+    layer(L.UpSampling3D((2, 1, 3)), floats(*volumes))
+    layer(L.SpatialDropout3D(0.3), floats(*volumes))
+    layer(L.UnitNormalization(), floats(*rows))
+    layer(L.UnitNormalization(axis=[1, 2]), floats(*steps))
 
 fixture.write("layer_configs_keras3" if IS_3 else "layer_configs_keras2", keras, program="layer_configs")

@@ -6,6 +6,8 @@ Run as `python oracles/gen/tf_names.py` in an environment with tensorflow 2.15. 
             takes, without `self`, and the `defaults` of some
     file    the `path` of a file that an Estimator writes below its model folder; N is a step, T a time, H a host
 
+Of Keras, names alone are listed: layers, losses, metrics, initializers, regularizers, constraints.
+
 What is listed: all of tf.estimator (with `experimental` and `export`) and tf.feature_column; what only their version 1 has; the Keras
 bridge; and of tf.compat.v1.train what an Estimator's user meets: hooks, what they are given, Scaffold, warm starts, the global step.
 """
@@ -105,6 +107,20 @@ def names():
                 describe(f"compat.v1.train.{member}", value)
 
 
+def keras_names():
+    """Names without arguments: layers are read from Keras' JSON, which has their arguments."""
+    for part in ["layers", "losses", "metrics", "initializers", "regularizers", "constraints"]:
+        module = getattr(tf.keras, part)
+        for member in public(module):
+            value = getattr(module, member)
+            # The old place of preprocessing layers, with the same classes.
+            if inspect.ismodule(value) and part == "layers":
+                continue
+            inner = [f"{member}.{name}" for name in public(value)] if inspect.ismodule(value) else [member]
+            for name in inner:
+                fixture.case("name", name=f"keras.{part}.{name}", arguments=[], defaults={})
+
+
 def files():
     """What training, two evaluations and an exporter leave behind."""
     column = tf.feature_column.numeric_column("x")
@@ -129,5 +145,6 @@ def files():
 
 if __name__ == "__main__":
     names()
+    keras_names()
     files()
     fixture.write("tf_names", tf)

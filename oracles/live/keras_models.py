@@ -69,6 +69,18 @@ def lstm():
     return model
 
 
+def masked():
+    model = keras.Sequential([
+        keras.Input((6,), dtype="int64", name="words"),
+        layers.Embedding(9, 4, mask_zero=True),
+        layers.LSTM(5, return_sequences=True),
+        layers.Dense(6, activation="tanh"),
+        layers.Dense(3, activation="softmax"),
+    ])
+    model.compile(keras.optimizers.SGD(0.5), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
 def two_inputs():
     a, b = keras.Input((4,), name="a"), keras.Input((6,), name="b")
     x, y = layers.Dense(5, activation="tanh")(a), layers.Dense(5, activation="relu")(b)
@@ -87,6 +99,16 @@ def classes(n_classes):
     return lambda n: rng.integers(0, n_classes, n).astype(np.int64)
 
 
+def words(n):
+    """Ids, of which 0 pads the ends of sentences."""
+    ids = rng.integers(1, 9, (n, 6))
+    return np.where(np.arange(6) < rng.integers(1, 7, (n, 1)), ids, 0).astype(np.int64)
+
+
+def classes_of_steps(n):
+    return rng.integers(0, 3, (n, 6)).astype(np.int64)
+
+
 def yes_or_no(n):
     return rng.integers(0, 2, (n, 1)).astype(np.float32)
 
@@ -95,6 +117,7 @@ CASES = {
     "mlp": (mlp, [numbers(8)], [classes(3)]),
     "cnn": (cnn, [numbers(8, 8, 2)], [classes(4)]),
     "lstm": (lstm, [numbers(7, 3)], [yes_or_no]),
+    "masked": (masked, [words], [classes_of_steps]),
     "two_inputs": (two_inputs, [numbers(4), numbers(6)], [numbers(1), classes(3)]),
 }
 

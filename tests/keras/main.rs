@@ -5,4 +5,5 @@
 mod fit;
 mod mistakes;
 mod models;
+mod preprocessing;
 mod summary;

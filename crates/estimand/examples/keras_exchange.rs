@@ -66,6 +66,17 @@ fn model(name: &str) -> Result<(Model, Compile)> {
             let compile = Compile::new(adam(), "binary_crossentropy").metric("accuracy").metric("AUC");
             (Model::new(&input, &output)?, compile)
         }
+        "masked" => {
+            let model = Sequential::new()
+                .input(Input::new([6]).name("words").dtype(DType::I64))
+                .add(Embedding::new(9, 4).mask_zero(true))
+                .add(Lstm::new(5).return_sequences(true))
+                .add(Dense::new(6).tanh())
+                .add(Dense::new(3).softmax())
+                .build()?;
+            let sgd = Optimizer::new(Sgd::default(), 0.5);
+            (model, Compile::new(sgd, "sparse_categorical_crossentropy").metric("accuracy"))
+        }
         "two_inputs" => {
             let (a, b) = (Input::new([4]).name("a").tensor(), Input::new([6]).name("b").tensor());
             let (x, y) = (Dense::new(5).tanh().on(&a), Dense::new(5).relu().on(&b));

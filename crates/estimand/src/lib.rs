@@ -65,7 +65,7 @@ mod train_and_evaluate;
 mod unfinished;
 mod warm_start;
 
-pub use adapt::{Adapted, adapt, adapt_once};
+pub use adapt::{Adapt, Adapted, adapt, adapt_once};
 pub use add_metrics::MetricsContext;
 pub use cluster::Cluster;
 pub use description::OpenOptions;
@@ -170,6 +170,7 @@ mod book {
         layers => "../../../docs/layers.md",
         losses_and_metrics => "../../../docs/losses_and_metrics.md",
         keras => "../../../docs/keras.md",
+        preprocessing => "../../../docs/preprocessing.md",
         columns => "../../../docs/columns.md",
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",

@@ -15,23 +15,29 @@ use serde_json::json;
 #[path = "../tests/nn/all_options.rs"]
 mod all_options;
 
-/// An array as sizes and values.
+/// An array as dtype, sizes and values.
 fn plain(array: &Array) -> Result<Json> {
-    Ok(json!({"sizes": array.dims(), "values": array.to_f64_vec()?}))
+    let values = match array.dtype() {
+        DType::Str => json!(array.strings()?.map(String::from_utf8_lossy).collect::<Vec<_>>()),
+        _ => json!(array.to_f64_vec()?),
+    };
+    Ok(json!({"dtype": array.dtype().to_string(), "sizes": array.dims(), "values": values}))
 }
 
 /// A layer with what it computes outside of training, from numbers that are spread over [-1, 1].
 fn case(layer: &dyn Layer) -> Result<Json> {
     let g = Graph::new();
-    let is_of_ids = layer.kind() == "embedding";
+    let dtype = all_options::dtype(layer);
     let dims: Vec<usize> = all_options::shape(layer.kind()).dims().iter().map(|d| d.known().unwrap_or(2)).collect();
     let n = if layer.n_inputs().contains(&1) { 1 } else { 2 };
-    let inputs = (0..n).map(|_| match is_of_ids {
-        true => Array::from_vec(&dims[..], (0..dims.iter().product::<usize>()).map(|i| i as i64 % 5).collect()),
-        false => spread(&dims),
+    let count = dims.iter().product::<usize>();
+    let words = ["a", "Ad. e", "", "zz", "e"];
+    let inputs = (0..n).map(|_| match dtype {
+        DType::I64 => Array::from_vec(&dims[..], (0..count).map(|i| i as i64 % 5).collect()),
+        DType::Str => Array::from_strings(&dims[..], (0..count).map(|i| words[i % words.len()])),
+        _ => spread(&dims),
     });
     let inputs = inputs.collect::<Result<Vec<Array>>>()?;
-    let dtype = if is_of_ids { DType::I64 } else { DType::F32 };
     let x: Vec<Tensor> =
         (0..n).map(|i| g.placeholder(&format!("x{i}"), dtype, all_options::shape(layer.kind()))).collect();
     let y = layer.apply(&LayerInputs::of(&x).training(false));
@@ -43,7 +49,6 @@ fn case(layer: &dyn Layer) -> Result<Json> {
     Ok(json!({
         "layer": layer.to_json()?,
         "inputs": inputs.iter().map(plain).collect::<Result<Vec<Json>>>()?,
-        "is_of_ids": is_of_ids,
         "weights": weights,
         "result": plain(&result)?,
     }))

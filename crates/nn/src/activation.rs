@@ -174,6 +174,10 @@ impl Layer for ActivationLayer {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        true
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }
@@ -191,6 +195,10 @@ impl Layer for Activation {
 
     fn config(&self) -> &Config {
         &Config::DEFAULT
+    }
+
+    fn supports_masking(&self) -> bool {
+        true
     }
 
     fn to_json(&self) -> Result<Json> {

@@ -45,3 +45,15 @@ impl From<((usize, usize), (usize, usize))> for Border<2> {
         Border([rows, columns])
     }
 }
+
+impl From<(usize, usize, usize)> for Border<3> {
+    fn from((depth, rows, columns): (usize, usize, usize)) -> Border<3> {
+        Border([(depth, depth), (rows, rows), (columns, columns)])
+    }
+}
+
+impl From<[(usize, usize); 3]> for Border<3> {
+    fn from(sides: [(usize, usize); 3]) -> Border<3> {
+        Border(sides)
+    }
+}

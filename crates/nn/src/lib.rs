@@ -63,13 +63,17 @@ pub use border::Border;
 pub use defaults::Defaults;
 pub use inputs::{Input, Inputs};
 pub use layer::{
-    ALL_LAYERS, Add, AlphaDropout, AsInputs, Average, AvgPool1d, AvgPool2d, BatchNorm, Bidirectional, Concat, Conv1d,
-    Conv2d, Conv2dTranspose, Cropping1d, Cropping2d, Dense, DepthwiseConv2d, Dot, Dropout, Elu, Embedding, Flatten,
-    GaussianDropout, GaussianNoise, GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d, Gru, Layer,
-    LayerInputs, LayerNorm, LeakyRelu, Lstm, Masking, MaxPool1d, MaxPool2d, Maximum, MergeMode, Minimum,
-    MultiHeadAttention, Multiply, PRelu, Permute, RecurrentLayer, Relu, RepeatVector, Reshape, SeparableConv2d, Shared,
-    SimpleRnn, Softmax, SpatialDropout1d, SpatialDropout2d, Subtract, ThresholdedRelu, TimeDistributed, UpSampling1d,
-    UpSampling2d, ZeroPadding1d, ZeroPadding2d,
+    ALL_LAYERS, Add, AdditiveAttention, AlphaDropout, AsInputs, Attention, Average, AvgPool1d, AvgPool2d, AvgPool3d,
+    BatchNorm, Bidirectional, CategoryEncoding, CenterCrop, Concat, Conv1d, Conv2d, Conv2dTranspose, Conv3d,
+    Cropping1d, Cropping2d, Cropping3d, Dense, DepthwiseConv2d, Discretization, Dot, Dropout, Elu, Embedding, Factor,
+    FillMode, Flatten, Flip, GaussianDropout, GaussianNoise, GlobalAvgPool1d, GlobalAvgPool2d, GlobalAvgPool3d,
+    GlobalMaxPool1d, GlobalMaxPool2d, GlobalMaxPool3d, GroupNorm, Gru, HashedCrossing, Hashing, IntegerLookup, Lambda,
+    Layer, LayerInputs, LayerNorm, LeakyRelu, Lstm, Masking, MaxPool1d, MaxPool2d, MaxPool3d, Maximum, MergeMode,
+    Minimum, MultiHeadAttention, Multiply, Normalization, OutputMode, PRelu, Permute, RandomBrightness, RandomContrast,
+    RandomCrop, RandomFlip, RandomRotation, RandomTranslation, RandomZoom, RecurrentLayer, Relu, RepeatVector,
+    Rescaling, Reshape, Resizing, SeparableConv2d, Shared, SimpleRnn, Softmax, SpatialDropout1d, SpatialDropout2d,
+    SpatialDropout3d, Split, Standardize, StringLookup, Subtract, TextVectorization, ThresholdedRelu, TimeDistributed,
+    UnitNormalization, UpSampling1d, UpSampling2d, UpSampling3d, ZeroPadding1d, ZeroPadding2d, ZeroPadding3d,
 };
 pub use loss::{
     ALL_LOSSES, AbsoluteError, CategoricalHinge, CosineSimilarity, Hinge, Huber, KlDivergence, LogCosh, LogLoss,
@@ -77,4 +81,4 @@ pub use loss::{
     SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, SquaredHinge,
 };
 pub use regularizer::Regularizer;
-pub use size::Size2d;
+pub use size::{Size2d, Size3d};

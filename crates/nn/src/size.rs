@@ -32,3 +32,33 @@ impl From<(usize, usize)> for Size2d {
         Size2d { height, width }
     }
 }
+
+/// The size of a volume's window: one number for all sides, or `(depth, height, width)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size3d {
+    /// The size along the volume's second axis.
+    pub depth: usize,
+    /// The size along its third axis.
+    pub height: usize,
+    /// The size along its fourth axis.
+    pub width: usize,
+}
+
+impl Size3d {
+    /// Height and width, in the form that the engine takes.
+    pub(crate) fn plane(self) -> (usize, usize) {
+        (self.height, self.width)
+    }
+}
+
+impl From<usize> for Size3d {
+    fn from(side: usize) -> Size3d {
+        Size3d { depth: side, height: side, width: side }
+    }
+}
+
+impl From<(usize, usize, usize)> for Size3d {
+    fn from((depth, height, width): (usize, usize, usize)) -> Size3d {
+        Size3d { depth, height, width }
+    }
+}

@@ -105,16 +105,22 @@ fn layers(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
             let first = first.min(256 - n);
             x.slice(&[0, first], &[-1, n as i64]).reshape(&dims[..])
         };
-        let inputs: Vec<Tensor> = match (layer.kind(), layer.n_inputs().contains(&1)) {
-            ("embedding", _) => vec![ids(&part(0))],
-            (_, true) => vec![part(0)],
-            (_, false) => vec![part(0), part(100)],
+        let given = |first: usize| match all_options::dtype(&*layer) {
+            DType::I64 => ids(&part(first)),
+            DType::Str => words(&part(first)),
+            _ => part(first),
+        };
+        let inputs: Vec<Tensor> = match layer.n_inputs().contains(&1) {
+            true => vec![given(0)],
+            false => vec![given(0), given(100)],
         };
         let _scope = cx.graph().scope(&format!("layer_{i}"));
         let result = layer.apply(&LayerInputs::of(&inputs).training(cx.mode() == Mode::Train));
         let width: usize = result.shape().dims().iter().filter_map(|d| d.known()).product();
         let flat = result.reshape([-1, width as i64]);
-        losses.push(flat.square().mean());
+        if flat.dtype() != DType::Str {
+            losses.push(flat.cast(DType::F32).square().mean());
+        }
         spec = spec.prediction(format!("{i:03}_{}", layer.kind()), &flat);
     }
     if cx.mode() == Mode::Predict {
@@ -128,4 +134,10 @@ fn layers(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
 fn ids(x: &Tensor) -> Tensor {
     let above = [-1.0, -0.3, 0.3, 1.0].map(|bound| x.greater(bound).cast(DType::I64));
     above.iter().skip(1).fold(above[0].clone(), |sum, one| sum + one)
+}
+
+/// Words and texts, one of five for each number.
+fn words(x: &Tensor) -> Tensor {
+    let texts = [("0", "a"), ("1", "Ad. e!"), ("2", ""), ("3", "zz"), ("4", "e d")];
+    texts.iter().fold(ids(x).as_string(), |text, (number, word)| text.regex_replace(number, word))
 }

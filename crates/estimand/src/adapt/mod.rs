@@ -2,6 +2,7 @@
 //! statistics. The results are then fixed in the columns, and so in training, export and serving.
 //! `learnt.rs` stores them in the model folder.
 
+mod layers;
 mod learnt;
 mod summary;
 
@@ -18,6 +19,7 @@ use estimand_nn::column::{
 use estimand_tensor::{Error, Result};
 use tracing::info;
 
+pub use layers::Adapt;
 use learnt::Answers;
 pub(crate) use summary::{read_statistics, statistics_to_json};
 

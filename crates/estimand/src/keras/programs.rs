@@ -13,7 +13,7 @@ use estimand_tensor::{Array, DType, Dim, Error, Mode, Result};
 use super::compile::{MetricKind, OutputSettings};
 use super::layout::{Fed, Layout};
 use super::model::{Model, Weights};
-use super::replay::{Flags, Replay};
+use super::replay::{Flags, Masked, Replay};
 use crate::feeding::Binding;
 
 /// The programs that were compiled so far.
@@ -64,10 +64,10 @@ impl Model {
         let graph = Graph::with_mode(mode);
         let fed = layout.feed(&graph, self);
         let flags = Flags { training: None, trainable: self.trainable };
-        let outputs = Replay::new(&self.recipe).call(&graph, &fed.inputs, flags);
+        let outputs = Replay::new(&self.recipe).call_masked(&graph, &fed.inputs, flags);
         graph.check()?;
         if mode == Mode::Predict {
-            let fetches: Vec<Value> = outputs.iter().map(Tensor::value).collect();
+            let fetches: Vec<Value> = outputs.iter().map(|output| output.tensor.value()).collect();
             return self.finish_program(&graph, &fetches, &fed, Vec::new(), Vec::new());
         }
         let settings = self.check_compiled()?.clone();
@@ -78,9 +78,10 @@ impl Model {
         let several = outputs.len() > 1;
         let prefix = |output: &OutputSettings| if several { format!("{}_", output.name) } else { String::new() };
         let mut total: Option<Tensor> = None;
-        for ((output, labels), predictions) in settings.outputs.iter().zip(&fed.labels).zip(&outputs) {
+        for ((output, labels), made) in settings.outputs.iter().zip(&fed.labels).zip(&outputs) {
+            let Masked { tensor: predictions, mask } = made;
             let labels = aligned(output, labels, predictions);
-            let loss = loss_of(output, &labels, predictions, weights.as_ref());
+            let loss = loss_of(output, &labels, predictions, weights.as_ref(), mask.as_ref());
             graph.check().map_err(|error| error.context(format!("in the loss of output `{}`", output.name)))?;
             let part = output.weight.map_or_else(|| loss.clone(), |weight| &loss * weight);
             total = Some(total.map_or(part.clone(), |sum| sum + part));
@@ -89,7 +90,8 @@ impl Model {
             }
             for wanted in &output.metrics {
                 let given = weights.as_ref().filter(|_| wanted.is_weighted);
-                let metric = metric_of(&wanted.kind, &labels, predictions, given);
+                let given = counted(given, mask.as_ref());
+                let metric = metric_of(&wanted.kind, &labels, predictions, given.as_ref());
                 graph.check().map_err(|error| error.context(format!("in the metric `{}`", wanted.name)))?;
                 metrics.push((format!("{}{}", prefix(output), wanted.name), metric));
             }
@@ -186,7 +188,22 @@ fn aligned(output: &OutputSettings, labels: &Tensor, predictions: &Tensor) -> Te
     }
 }
 
-fn loss_of(output: &OutputSettings, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Tensor {
+/// Weights times the mask of the predictions: steps that do not count have the weight 0.
+fn counted(weights: Option<&Tensor>, mask: Option<&Tensor>) -> Option<Tensor> {
+    let Some(mask) = mask.map(|mask| mask.cast(DType::F32)) else { return weights.cloned() };
+    let Some(weights) = weights else { return Some(mask) };
+    let rank = weights.rank().max(mask.rank());
+    let wide = |x: &Tensor| (x.rank()..rank).fold(x.clone(), |x, _| x.expand_dims(-1));
+    Some(wide(weights) * wide(&mask))
+}
+
+fn loss_of(
+    output: &OutputSettings,
+    labels: &Tensor,
+    predictions: &Tensor,
+    weights: Option<&Tensor>,
+    mask: Option<&Tensor>,
+) -> Tensor {
     let _scope = predictions.graph().scope(output.loss.name());
     let reduction = match output.loss.loss_reduction() {
         Reduction::SumByNonzeroWeights => Reduction::SumOverBatchSize,
@@ -196,7 +213,12 @@ fn loss_of(output: &OutputSettings, labels: &Tensor, predictions: &Tensor, weigh
         Some((loss, logits)) => loss.elements(labels, &logits),
         None => output.loss.elements(labels, predictions),
     };
-    reduction.of(&elements, weights)
+    let loss = reduction.of(&elements, counted(weights, mask).as_ref());
+    match (mask, reduction) {
+        // TF: the mean is that of the steps that count (`oracles/live/keras_models.py`: `masked`).
+        (Some(mask), Reduction::SumOverBatchSize) => loss / mask.cast(DType::F32).mean(),
+        _ => loss,
+    }
 }
 
 /// TF: a cross entropy of the result of a softmax or sigmoid is computed from its logits, which is

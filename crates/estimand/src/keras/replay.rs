@@ -27,6 +27,20 @@ impl Default for Flags {
     }
 }
 
+/// A value with the mask that it carries: booleans `[batch, time]`, false for steps that do not
+/// count.
+#[derive(Clone)]
+pub(super) struct Masked {
+    pub tensor: Tensor,
+    pub mask: Option<Tensor>,
+}
+
+impl From<&Tensor> for Masked {
+    fn from(tensor: &Tensor) -> Masked {
+        Masked { tensor: tensor.clone(), mask: None }
+    }
+}
+
 /// A recipe in a graph: which of its layers are built, with their variables.
 pub(super) struct Replay<'a> {
     recipe: &'a Recipe,
@@ -56,7 +70,13 @@ impl<'a> Replay<'a> {
 
     /// Adds the nodes of all calls. Mistakes are kept by the graph.
     pub fn call(&mut self, graph: &Graph, inputs: &[Tensor], flags: Flags) -> Vec<Tensor> {
-        replay(self.recipe, &mut self.built, graph, inputs, flags)
+        self.call_masked(graph, inputs, flags).into_iter().map(|output| output.tensor).collect()
+    }
+
+    /// As `call`, with the masks that the outputs carry.
+    pub fn call_masked(&mut self, graph: &Graph, inputs: &[Tensor], flags: Flags) -> Vec<Masked> {
+        let inputs: Vec<Masked> = inputs.iter().map(Masked::from).collect();
+        replay(self.recipe, &mut self.built, graph, &inputs, flags)
     }
 
     /// The variables of each layer, in the order of the layers.
@@ -70,15 +90,15 @@ impl<'a> Replay<'a> {
     }
 }
 
-fn replay(recipe: &Recipe, built: &mut [Option<Built>], graph: &Graph, inputs: &[Tensor], flags: Flags) -> Vec<Tensor> {
-    let mut results: Vec<Vec<Tensor>> = Vec::with_capacity(recipe.calls.len());
+fn replay(recipe: &Recipe, built: &mut [Option<Built>], graph: &Graph, inputs: &[Masked], flags: Flags) -> Vec<Masked> {
+    let mut results: Vec<Vec<Masked>> = Vec::with_capacity(recipe.calls.len());
     for (i, call) in recipe.calls.iter().enumerate() {
         let layer = &recipe.layers[call.layer];
         if let Some(place) = recipe.inputs.iter().position(|&input| input == i) {
             results.push(vec![inputs[place].clone()]);
             continue;
         }
-        let given: Vec<Tensor> = call.inputs.iter().map(|&(call, output)| results[call][output].clone()).collect();
+        let given: Vec<Masked> = call.inputs.iter().map(|&(call, output)| results[call][output].clone()).collect();
         let flags = Flags { trainable: flags.trainable && layer.trainable, ..flags };
         let _line = graph.line(layer.site, file!());
         let mut made = apply(&layer.step, &mut built[call.layer], &layer.name, graph, &given, flags);
@@ -97,11 +117,11 @@ pub(super) fn apply(
     built: &mut Option<Built>,
     name: &str,
     graph: &Graph,
-    inputs: &[Tensor],
+    inputs: &[Masked],
     flags: Flags,
-) -> Vec<Tensor> {
+) -> Vec<Masked> {
     match step {
-        Step::Input(_) => vec![graph.error(Error::internal("an Input was called as a layer"))],
+        Step::Input(_) => vec![Masked::from(&graph.error(Error::internal("an Input was called as a layer")))],
         Step::Layer(layer) => {
             let before = graph.body().variables().len();
             let is_new = built.is_none();
@@ -111,7 +131,9 @@ pub(super) fn apply(
                 Built::Layer { shared: Shared::new(Renamed { layer: layer.clone(), config }), variables: Vec::new() }
             });
             let Built::Layer { shared, variables } = built else { return Vec::new() };
-            let mut given = LayerInputs::of(&inputs.to_vec());
+            let tensors: Vec<Tensor> = inputs.iter().map(|input| input.tensor.clone()).collect();
+            let masks = inputs.iter().map(|input| input.mask.clone()).collect();
+            let mut given = LayerInputs::of(&tensors).carried_masks(masks);
             if let Some(training) = flags.training {
                 given = given.training(training);
             }
@@ -120,7 +142,8 @@ pub(super) fn apply(
                 let body = graph.body();
                 variables.extend(body.variables().iter().skip(before).map(|(_, spec)| spec.name.clone()));
             }
-            vec![result]
+            let mask = if result.is_poisoned() { None } else { layer.compute_mask(&given) };
+            vec![Masked { tensor: result, mask }]
         }
         Step::Model(nested) => {
             let recipe = &nested.recipe;
@@ -128,10 +151,11 @@ pub(super) fn apply(
                 let (n, wanted) = (inputs.len(), recipe.inputs.len());
                 let text =
                     format!("model `{name}` got {n} values; expected {wanted}: {}", recipe.input_names().join(", "));
-                return vec![graph.error(Error::config(text))];
+                return vec![Masked::from(&graph.error(Error::config(text)))];
             }
-            if let Err(error) = fits(recipe, name, inputs) {
-                return vec![graph.error(error)];
+            let tensors: Vec<Tensor> = inputs.iter().map(|input| input.tensor.clone()).collect();
+            if let Err(error) = fits(recipe, name, &tensors) {
+                return vec![Masked::from(&graph.error(error))];
             }
             let new = || Built::Model(recipe.layers.iter().map(|_| None).collect());
             let Built::Model(layers) = built.get_or_insert_with(new) else { return Vec::new() };

@@ -335,9 +335,10 @@ impl SharedLayer {
         };
         let _line = graph.line(site, file!());
         let name = self.0.step.given_name().unwrap_or(self.kind()).to_string();
-        let results = replay::apply(&self.0.step, &mut None, &name, &graph, &tensors, replay::Flags::default());
+        let inputs: Vec<replay::Masked> = tensors.iter().map(replay::Masked::from).collect();
+        let results = replay::apply(&self.0.step, &mut None, &name, &graph, &inputs, replay::Flags::default());
         graph.check()?;
-        Ok(results.iter().map(Spec::of).collect())
+        Ok(results.iter().map(|result| Spec::of(&result.tensor)).collect())
     }
 }
 

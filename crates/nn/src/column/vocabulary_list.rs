@@ -83,6 +83,19 @@ pub(super) struct Unknown {
 }
 
 impl TermList {
+    /// The number of terms.
+    pub fn len(&self) -> usize {
+        match self {
+            TermList::Text(terms) => terms.len(),
+            TermList::Integers(terms) => terms.len(),
+        }
+    }
+
+    /// Whether there are no terms.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     fn table(self) -> Result<LookupTable> {
         match self {
             TermList::Text(terms) => LookupTable::from_list(terms.iter()),

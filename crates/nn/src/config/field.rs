@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Node;
 use crate::border::Border;
-use crate::size::Size2d;
+use crate::size::{Size2d, Size3d};
 
 /// A value that is a field of another.
 pub trait Field: Clone {
@@ -211,6 +211,38 @@ impl Field for Border<2> {
         match &node.elements()?[..] {
             [rows, columns] => Ok(Border([side(rows)?, side(columns)?])),
             _ => Err(node.expected("a size, two sizes, or two pairs")),
+        }
+    }
+}
+
+impl Field for Border<3> {
+    fn write(&self) -> Result<Value> {
+        let side = |(before, after): (usize, usize)| Value::Array(vec![before.into(), after.into()]);
+        Ok(Value::Array(self.0.map(side).to_vec()))
+    }
+
+    fn read(node: &Node<'_>) -> Result<Border<3>> {
+        if !node.value().is_array() {
+            return usize::read(node).map(Border::from);
+        }
+        match &node.elements()?[..] {
+            [depth, rows, columns] => Ok(Border([side(depth)?, side(rows)?, side(columns)?])),
+            _ => Err(node.expected("a size, three sizes, or three pairs")),
+        }
+    }
+}
+
+/// One number stands for all.
+impl Field for Size3d {
+    fn write(&self) -> Result<Value> {
+        Ok(Value::Array(vec![self.depth.into(), self.height.into(), self.width.into()]))
+    }
+
+    fn read(node: &Node<'_>) -> Result<Size3d> {
+        match Elements::<usize>::read(node)?.0[..] {
+            [side] if !node.value().is_array() => Ok(side.into()),
+            [depth, height, width] => Ok((depth, height, width).into()),
+            _ => Err(node.expected("a size, or depth, height and width")),
         }
     }
 }

@@ -59,8 +59,13 @@ impl<'a> Fields<'a> {
 
     /// An element type, of which there is only this one: as a text, or as Keras 3's policy.
     pub fn only_float32(&mut self, key: &'static str) {
+        self.dtype(key, "float32", &["float32"]);
+    }
+
+    /// The element type of a layer, which its other fields decide. One of `known` is read.
+    pub fn dtype(&mut self, key: &'static str, own: &str, known: &[&str]) {
         if let Direction::Writing(map) = &mut self.direction {
-            map.insert(key.to_string(), "float32".into());
+            map.insert(key.to_string(), own.into());
         }
         self.check(key, |node| {
             let name = match node.value() {
@@ -69,8 +74,11 @@ impl<'a> Fields<'a> {
             };
             match name.value() {
                 Value::Null => Ok(()),
-                value if value == "float32" => Ok(()),
-                _ => Err(name.expected("\"float32\" (Estimand computes in no other type)")),
+                value if known.iter().any(|known| value == known) => Ok(()),
+                _ => {
+                    let known: Vec<String> = known.iter().map(|known| format!("{known:?}")).collect();
+                    Err(name.expected(&format!("{} (Estimand computes in no other type)", known.join(" or "))))
+                }
             }
         });
     }
@@ -93,6 +101,29 @@ impl<'a> Fields<'a> {
         let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
         self.check(key, |node| Err(node.expected(&known.join(" or "))));
         value.clone()
+    }
+
+    /// A field that is one of some words, or `null`.
+    pub fn choice_or_null<T: Clone + PartialEq>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+        words: &[(&str, T)],
+        null: &T,
+    ) -> T {
+        let word = words.iter().find(|(_, meaning)| meaning == value).map(|(word, _)| word.to_string());
+        let word = self.value(key, &word);
+        match word {
+            None => null.clone(),
+            Some(word) => match words.iter().find(|(known, _)| *known == word) {
+                Some((_, meaning)) => meaning.clone(),
+                None => {
+                    let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
+                    self.check(key, |node| Err(node.expected(&format!("{} or null", known.join(" or ")))));
+                    value.clone()
+                }
+            },
+        }
     }
 
     /// A field that can have only this value here. It is written; another value in a document is

@@ -1,7 +1,7 @@
 //! `BatchNorm`: normalizes channels to mean 0 and variance 1. Training uses the statistics of the
 //! batch; evaluation and prediction use moving averages of them.
 
-use estimand_graph::{Initializer, Tensor};
+use estimand_graph::{Axes, Initializer, Tensor};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use super::build::resolve_axis;
@@ -137,6 +137,10 @@ impl Layer for BatchNorm {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        true
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }
@@ -182,12 +186,26 @@ impl Layer for BatchNorm {
             return x.batch_normalization(&mean, &variance, &beta, &gamma, self.epsilon);
         }
         let others: Vec<i64> = (0..x.rank()).filter(|axis| *axis != channels).map(|axis| axis as i64).collect();
-        let (mean, variance) = x.moments(&others);
+        let (mean, variance) = match call.mask_of(0).filter(|mask| mask.rank() + 1 == x.rank() && x.rank() < 4) {
+            Some(mask) if channels + 1 == x.rank() => masked_moments(x, mask, &others),
+            _ => x.moments(&others),
+        };
         let spread = if x.rank() >= 4 { unbiased(&variance, x, &others) } else { variance.clone() };
         follow(&moving_mean, &mean, self.momentum);
         follow(&moving_variance, &spread, self.momentum);
         x.batch_normalization(&mean, &variance, &beta, &gamma, self.epsilon)
     }
+}
+
+/// Mean and variance of the steps that count.
+#[track_caller]
+fn masked_moments(x: &Tensor, mask: &Tensor, axes: &[i64]) -> (Tensor, Tensor) {
+    let counts = mask.cast(DType::F32).expand_dims(-1);
+    let sum = |x: Tensor| x.sum_axes(Axes::of(axes).keep_dims());
+    let n = sum(counts.clone());
+    let mean = sum(x * &counts) / &n;
+    let variance = sum(x.squared_difference(&mean) * &counts) / &n;
+    (mean, variance)
 }
 
 /// TF: what images leave in `moving_variance` is the sample's variance times n / (n - 1), from the

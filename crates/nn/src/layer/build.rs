@@ -284,6 +284,12 @@ impl LayerCall<'_> {
         self.inputs.get(name).first()
     }
 
+    /// The mask of an input, if it has one: booleans `[batch, time]`, false for steps that do not
+    /// count.
+    pub fn mask_of(&self, input: usize) -> Option<&Tensor> {
+        self.inputs.mask_of(input)
+    }
+
     /// The states that a recurrent layer begins with; none if the caller passed none.
     pub(crate) fn initial_state(&self) -> &[Tensor] {
         self.inputs.get(INITIAL_STATE)

@@ -40,3 +40,14 @@ bordered_layer!(
     "As much is left out as the [`Border`] says.",
     crop
 );
+bordered_layer!(
+    /// The inner part of the volumes `[batch, depth, height, width, channels]`.
+    Cropping3d,
+    "cropping3d",
+    "Cropping3D",
+    "cropping",
+    3,
+    "[batch, depth, height, width, channels]",
+    "As much is left out as the [`Border`] says.",
+    crop
+);

@@ -64,6 +64,10 @@ impl Layer for Dense {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        true
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }

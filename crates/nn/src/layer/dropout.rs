@@ -63,6 +63,10 @@ impl Layer for Dropout {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        true
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }

@@ -7,7 +7,7 @@ use estimand_tensor::{Error, Result};
 use estimand_update::Constraint;
 
 use super::weight_options::WeightOptions;
-use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use super::{Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 use crate::config::{self, Described, Fields, Json};
 use crate::regularizer::Regularizer;
 
@@ -22,6 +22,7 @@ use crate::regularizer::Regularizer;
 pub struct Embedding {
     input_dim: usize,
     output_dim: usize,
+    mask_zero: bool,
     options: WeightOptions,
     config: Config,
 }
@@ -29,7 +30,15 @@ pub struct Embedding {
 impl Embedding {
     /// A table of `input_dim` vectors of `output_dim` numbers.
     pub fn new(input_dim: usize, output_dim: usize) -> Embedding {
-        Embedding { input_dim, output_dim, options: WeightOptions::default(), config: Config::default() }
+        let (options, config) = (WeightOptions::default(), Config::default());
+        Embedding { input_dim, output_dim, mask_zero: false, options, config }
+    }
+
+    /// Whether the id 0 stands for padding, which the layers that follow skip: the result carries a
+    /// mask in a Keras model. By default all ids count.
+    pub fn mask_zero(mut self, mask_zero: bool) -> Embedding {
+        self.mask_zero = mask_zero;
+        self
     }
 
     /// The initializer of the table. By default uniform in [-0.05, 0.05).
@@ -67,13 +76,12 @@ impl Described for Embedding {
     }
 
     fn fields(&self, fields: &mut Fields<'_>) -> Embedding {
-        // Tensors carry no masks here.
-        fields.only("mask_zero", false);
         fields.only("activity_regularizer", Json::Null);
         fields.ignored("input_length");
         Embedding {
             input_dim: fields.required("input_dim", &self.input_dim),
             output_dim: fields.required("output_dim", &self.output_dim),
+            mask_zero: fields.value("mask_zero", &self.mask_zero),
             options: self.options.fields(fields, KEYS, INITIALIZER),
             config: self.config.fields(fields),
         }
@@ -100,6 +108,10 @@ impl Layer for Embedding {
                 .refuse(Error::config(format!("the table has the shape {dims:?}; expected sizes of at least 1")));
         }
         self.options.build(build, "embeddings", &dims, INITIALIZER);
+    }
+
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        inputs.tensors().first().filter(|_| self.mask_zero).map(|ids| ids.not_equal(&ids.zeros_like()))
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -2,13 +2,13 @@
 //! sequence or an image.
 
 use estimand_graph::{Axes, Tensor};
-use estimand_tensor::Result;
+use estimand_tensor::{DType, Result};
 
 use super::{Config, Layer, LayerCall, MODULE, config_setters};
 use crate::config::{self, Described, Fields, Json};
 
 macro_rules! global_pool {
-    ($(#[$doc:meta])* $layer:ident, $kind:literal, $class:literal, $form:literal, $method:ident, $axes:expr) => {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $class:literal, $form:literal, $method:ident, $axes:expr, $masked:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
         #[must_use]
@@ -60,6 +60,11 @@ macro_rules! global_pool {
 
             fn call(&self, call: &LayerCall<'_>) -> Tensor {
                 let axes: &[i64] = &$axes;
+                let masked: Option<fn(&Tensor, &Tensor) -> Tensor> = $masked;
+                if let (Some(masked), Some(mask), 3) = (masked, call.mask_of(0), call.input().rank()) {
+                    let mean = masked(call.input(), mask);
+                    return if self.keep_dims { mean.expand_dims(1) } else { mean };
+                }
                 match call.expect_rank(axes.len() + 2..=axes.len() + 2, $form) {
                     Some(error) => error,
                     None if self.keep_dims => call.input().$method(Axes::of(axes).keep_dims()),
@@ -70,6 +75,13 @@ macro_rules! global_pool {
     };
 }
 
+/// The mean of the steps that count.
+#[track_caller]
+fn masked_mean(x: &Tensor, mask: &Tensor) -> Tensor {
+    let counts = mask.cast(DType::F32).expand_dims(-1);
+    (x * &counts).sum_axes([1]) / counts.sum_axes([1])
+}
+
 global_pool!(
     /// The largest element of each channel: `[batch, steps, channels]` to `[batch, channels]`.
     GlobalMaxPool1d,
@@ -77,7 +89,8 @@ global_pool!(
     "GlobalMaxPooling1D",
     "[batch, steps, channels]",
     max_axes,
-    [1]
+    [1],
+    None
 );
 global_pool!(
     /// The mean of each channel: `[batch, steps, channels]` to `[batch, channels]`.
@@ -86,7 +99,8 @@ global_pool!(
     "GlobalAveragePooling1D",
     "[batch, steps, channels]",
     mean_axes,
-    [1]
+    [1],
+    Some(masked_mean)
 );
 global_pool!(
     /// The largest element of each channel: `[batch, height, width, channels]` to
@@ -96,7 +110,8 @@ global_pool!(
     "GlobalMaxPooling2D",
     "[batch, height, width, channels]",
     max_axes,
-    [1, 2]
+    [1, 2],
+    None
 );
 global_pool!(
     /// The mean of each channel: `[batch, height, width, channels]` to `[batch, channels]`.
@@ -105,5 +120,27 @@ global_pool!(
     "GlobalAveragePooling2D",
     "[batch, height, width, channels]",
     mean_axes,
-    [1, 2]
+    [1, 2],
+    None
+);
+global_pool!(
+    /// The largest element of each channel: `[batch, depth, height, width, channels]` to
+    /// `[batch, channels]`.
+    GlobalMaxPool3d,
+    "global_max_pooling3d",
+    "GlobalMaxPooling3D",
+    "[batch, depth, height, width, channels]",
+    max_axes,
+    [1, 2, 3],
+    None
+);
+global_pool!(
+    /// The mean of each channel: `[batch, depth, height, width, channels]` to `[batch, channels]`.
+    GlobalAvgPool3d,
+    "global_average_pooling3d",
+    "GlobalAveragePooling3D",
+    "[batch, depth, height, width, channels]",
+    mean_axes,
+    [1, 2, 3],
+    None
 );

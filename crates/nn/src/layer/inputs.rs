@@ -26,6 +26,8 @@ use super::Layer;
 pub struct LayerInputs {
     tensors: Vec<Tensor>,
     named: Vec<(String, Vec<Tensor>)>,
+    /// The masks that the inputs carry in a model, in their order.
+    masks: Vec<Option<Tensor>>,
     uses_causal_mask: bool,
     training: Option<bool>,
 }
@@ -44,7 +46,7 @@ impl LayerInputs {
     }
 
     fn new(tensors: Vec<Tensor>) -> LayerInputs {
-        LayerInputs { tensors, named: Vec::new(), uses_causal_mask: false, training: None }
+        LayerInputs { tensors, named: Vec::new(), masks: Vec::new(), uses_causal_mask: false, training: None }
     }
 
     /// Booleans `[batch, time]`: recurrent layers leave their states unchanged at steps with
@@ -85,6 +87,20 @@ impl LayerInputs {
     /// A named tensor, for a layer of one's own.
     pub fn named(self, name: &str, tensor: &Tensor) -> LayerInputs {
         self.with(name, vec![tensor.clone()])
+    }
+
+    /// The masks that the inputs carry, one for each: booleans `[batch, time]`, false for steps
+    /// that do not count. A layer that has no use for them ignores them. Keras models pass them
+    /// from layer to layer.
+    pub fn carried_masks(mut self, masks: Vec<Option<Tensor>>) -> LayerInputs {
+        self.masks = masks;
+        self
+    }
+
+    /// The mask of an input: the one passed by name, or the one that the input carries.
+    pub fn mask_of(&self, input: usize) -> Option<&Tensor> {
+        let named = self.get(MASK).first().filter(|_| input == 0);
+        named.or_else(|| self.masks.get(input).and_then(Option::as_ref))
     }
 
     /// Whether to compute as in training. By default the graph's mode decides.
@@ -134,7 +150,8 @@ impl LayerInputs {
     }
 
     fn all(&self) -> impl Iterator<Item = &Tensor> {
-        self.tensors.iter().chain(self.named.iter().flat_map(|(_, tensors)| tensors))
+        let named = self.named.iter().flat_map(|(_, tensors)| tensors);
+        self.tensors.iter().chain(named).chain(self.masks.iter().flatten())
     }
 
     /// Checks what any layer demands: the number of tensors, known names, one graph. Returns the
@@ -214,6 +231,8 @@ impl<T: AsInputs> AsInputs for [T] {
     fn as_inputs(&self) -> LayerInputs {
         let mut all = LayerInputs::new(Vec::new());
         for inputs in self.iter().map(AsInputs::as_inputs) {
+            all.masks.resize(all.tensors.len(), None);
+            all.masks.extend(inputs.masks);
             all.tensors.extend(inputs.tensors);
             all.named.extend(inputs.named);
             all.uses_causal_mask |= inputs.uses_causal_mask;

@@ -14,23 +14,31 @@ const fn class<L: Layer + Described + 'static>() -> (&'static str, Read<Box<dyn 
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, Read<Box<dyn Layer>>); 55] = [
+const CLASSES: [(&str, Read<Box<dyn Layer>>); 86] = [
     class::<ActivationLayer>(),
     class::<Add>(),
+    class::<AdditiveAttention>(),
     class::<AlphaDropout>(),
+    class::<Attention>(),
     class::<Average>(),
     class::<AvgPool1d>(),
     class::<AvgPool2d>(),
+    class::<AvgPool3d>(),
     class::<BatchNorm>(),
     class::<Bidirectional>(),
+    class::<CategoryEncoding>(),
+    class::<CenterCrop>(),
     class::<Concat>(),
     class::<Conv1d>(),
     class::<Conv2d>(),
     class::<Conv2dTranspose>(),
+    class::<Conv3d>(),
     class::<Cropping1d>(),
     class::<Cropping2d>(),
+    class::<Cropping3d>(),
     class::<Dense>(),
     class::<DepthwiseConv2d>(),
+    class::<Discretization>(),
     class::<Dot>(),
     class::<Dropout>(),
     class::<Elu>(),
@@ -40,36 +48,59 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 55] = [
     class::<GaussianNoise>(),
     class::<GlobalAvgPool1d>(),
     class::<GlobalAvgPool2d>(),
+    class::<GlobalAvgPool3d>(),
     class::<GlobalMaxPool1d>(),
     class::<GlobalMaxPool2d>(),
+    class::<GlobalMaxPool3d>(),
+    class::<GroupNorm>(),
     class::<Gru>(),
+    class::<HashedCrossing>(),
+    class::<Hashing>(),
+    class::<IntegerLookup>(),
     class::<LayerNorm>(),
     class::<LeakyRelu>(),
     class::<Lstm>(),
     class::<Masking>(),
     class::<MaxPool1d>(),
     class::<MaxPool2d>(),
+    class::<MaxPool3d>(),
     class::<Maximum>(),
     class::<Minimum>(),
     class::<MultiHeadAttention>(),
     class::<Multiply>(),
+    class::<Normalization>(),
     class::<PRelu>(),
     class::<Permute>(),
+    class::<RandomBrightness>(),
+    class::<RandomContrast>(),
+    class::<RandomCrop>(),
+    class::<RandomFlip>(),
+    class::<RandomRotation>(),
+    class::<RandomTranslation>(),
+    class::<RandomZoom>(),
     class::<Relu>(),
     class::<RepeatVector>(),
+    class::<Rescaling>(),
     class::<Reshape>(),
+    class::<Resizing>(),
     class::<SeparableConv2d>(),
     class::<SimpleRnn>(),
     class::<Softmax>(),
     class::<SpatialDropout1d>(),
     class::<SpatialDropout2d>(),
+    class::<SpatialDropout3d>(),
+    class::<StringLookup>(),
     class::<Subtract>(),
+    class::<TextVectorization>(),
     class::<ThresholdedRelu>(),
     class::<TimeDistributed>(),
+    class::<UnitNormalization>(),
     class::<UpSampling1d>(),
     class::<UpSampling2d>(),
+    class::<UpSampling3d>(),
     class::<ZeroPadding1d>(),
     class::<ZeroPadding2d>(),
+    class::<ZeroPadding3d>(),
 ];
 
 /// Reads a layer from JSON: what [`Layer::to_json`] writes, or `keras.layers.serialize` of Keras 2
@@ -118,6 +149,14 @@ impl Layer for Box<dyn Layer> {
 
     fn named_inputs(&self) -> &'static [&'static str] {
         (**self).named_inputs()
+    }
+
+    fn supports_masking(&self) -> bool {
+        (**self).supports_masking()
+    }
+
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        (**self).compute_mask(inputs)
     }
 
     fn to_json(&self) -> Result<Json> {

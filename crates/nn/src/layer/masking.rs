@@ -3,13 +3,14 @@
 use estimand_graph::Tensor;
 use estimand_tensor::Result;
 
-use super::{Config, Layer, LayerCall, MODULE, config_setters};
+use super::{Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 use crate::config::{self, Described, Fields, Json};
 
 /// Sets a step of `[batch, time, ...]` to 0 if all its numbers equal `mask_value`, as in padded
 /// sequences.
 ///
-/// Tensors of a graph carry no mask. Pass the mask to the calls of the layers that follow.
+/// In a Keras model, the layers that follow get the mask. Tensors of a graph carry no mask: there,
+/// pass it to the calls.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -68,6 +69,10 @@ impl Layer for Masking {
 
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
+    }
+
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        inputs.tensors().first().map(|x| self.compute_mask(x))
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -132,10 +132,13 @@ impl MultiHeadAttention {
         });
         // Inserts the axis of heads after the batch axis, unless the mask already has one.
         let given = call.named(ATTENTION_MASK).map(|m| if m.rank() == 3 { m.expand_dims(1) } else { m.clone() });
-        match (given, causal) {
-            (Some(given), Some(causal)) => Some(given.logical_and(&causal)),
-            (given, causal) => given.or(causal),
-        }
+        // TF: what the masks of query, value and key leave out takes no part.
+        let [query, value, key] = [0, 1, 2].map(|i| call.mask_of(i));
+        let value = value.or(query.filter(|_| call.inputs().len() == 1));
+        let of_steps = query.map(|mask| mask.expand_dims(1).expand_dims(-1));
+        let of_places = [value, key].map(|mask| mask.map(|mask| mask.expand_dims(1).expand_dims(1)));
+        let all = [given, causal, of_steps].into_iter().chain(of_places).flatten();
+        all.reduce(|a, b| a.logical_and(&b))
     }
 
     #[track_caller]
@@ -220,6 +223,10 @@ impl Layer for MultiHeadAttention {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn supports_masking(&self) -> bool {
+        true
     }
 
     fn to_json(&self) -> Result<Json> {

@@ -47,6 +47,10 @@ macro_rules! one_number_layer {
                 &self.config
             }
 
+            fn supports_masking(&self) -> bool {
+                true
+            }
+
             fn to_json(&self) -> estimand_tensor::Result<crate::config::Json> {
                 crate::config::write(super::MODULE, self)
             }

@@ -74,6 +74,10 @@ impl Layer for PRelu {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        true
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }

@@ -1,7 +1,7 @@
 //! `Softmax`: turns scores into probabilities that add up to 1 along an axis.
 
 use estimand_graph::Tensor;
-use estimand_tensor::Result;
+use estimand_tensor::{DType, Result};
 
 use super::{Config, Layer, LayerCall, MODULE, config_setters};
 use crate::config::{self, Described, Fields, Json, OneAxis};
@@ -56,12 +56,20 @@ impl Layer for Softmax {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        true
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
-        let x = call.input();
+        let x = match call.mask_of(0).filter(|mask| mask.rank() == call.input().rank()) {
+            // TF: masked elements become too small to count.
+            Some(mask) => &(call.input() + (1.0 - mask.cast(DType::F32)) * -1e9),
+            None => call.input(),
+        };
         match call.axis(self.axis) {
             Err(error) => error,
             Ok(axis) if axis + 1 == x.rank() => x.softmax(),

@@ -52,6 +52,10 @@ macro_rules! spatial_dropout {
                 &self.config
             }
 
+            fn supports_masking(&self) -> bool {
+                true
+            }
+
             fn to_json(&self) -> Result<Json> {
                 config::write(MODULE, self)
             }
@@ -84,4 +88,13 @@ spatial_dropout!(
     "SpatialDropout2D",
     "[batch, height, width, channels]",
     [None, Some(1), Some(1), None]
+);
+spatial_dropout!(
+    /// In training, sets whole channels of a volume `[batch, depth, height, width, channels]` to 0
+    /// with probability `rate`.
+    SpatialDropout3d,
+    "spatial_dropout3d",
+    "SpatialDropout3D",
+    "[batch, depth, height, width, channels]",
+    [None, Some(1), Some(1), Some(1), None]
 );

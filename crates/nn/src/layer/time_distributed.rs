@@ -5,7 +5,7 @@ use std::sync::Arc;
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Result, Shape};
 
-use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use super::{Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 use crate::activation::Activation;
 use crate::config::{self, Described, Fields, Json};
 
@@ -82,6 +82,17 @@ impl Layer for TimeDistributed {
         }
         let steps = all_steps(x);
         build.child(LAYER, "", &*self.layer, &steps);
+    }
+
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        if let Some(mask) = inputs.mask_of(0) {
+            return Some(mask.clone());
+        }
+        // The layer itself may mark steps: an Embedding of sequences of sequences.
+        let x = inputs.tensors().first().filter(|x| x.rank() >= 3)?;
+        let mask = self.layer.compute_mask(&LayerInputs::of(&all_steps(x)))?;
+        let steps = x.shape().dims().iter().take(2);
+        Some(mask.reshape_as(steps.chain(mask.shape().dims().iter().skip(1)).copied().collect::<Shape>()))
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -1,11 +1,11 @@
 //! `UpSampling1d` and `UpSampling2d`: enlarge sequences and images.
 
 use estimand_graph::{Graph, Tensor};
-use estimand_tensor::{Error, Result, Shape};
+use estimand_tensor::{Array, Error, Result, Shape};
 
 use super::{Config, Layer, LayerCall, MODULE, config_setters};
 use crate::config::{self, Described, Fields, Json};
-use crate::size::Size2d;
+use crate::size::{Size2d, Size3d};
 
 /// Repeats every step of `[batch, steps, channels]`.
 #[derive(Clone, Debug)]
@@ -136,5 +136,68 @@ impl Layer for UpSampling2d {
                 x.graph().error(Error::shape(text).help("declare the sizes of the placeholder, or reshape"))
             }
         }
+    }
+}
+
+/// Repeats the places of volumes `[batch, depth, height, width, channels]`. Their sizes must be
+/// known.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct UpSampling3d {
+    size: Size3d,
+    config: Config,
+}
+
+impl UpSampling3d {
+    /// Repeats by a size (one number or `(depth, height, width)`).
+    pub fn new(size: impl Into<Size3d>) -> UpSampling3d {
+        UpSampling3d { size: size.into(), config: Config::default() }
+    }
+}
+
+config_setters!(UpSampling3d);
+
+impl Described for UpSampling3d {
+    const CLASS: &'static str = "UpSampling3D";
+
+    fn template() -> UpSampling3d {
+        UpSampling3d::new(2)
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> UpSampling3d {
+        fields.only("data_format", "channels_last");
+        UpSampling3d { size: fields.value("size", &self.size), config: self.config.fields(fields) }
+    }
+}
+
+impl Layer for UpSampling3d {
+    fn kind(&self) -> &'static str {
+        "up_sampling3d"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write(MODULE, self)
+    }
+
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
+        if let Some(error) = call.expect_rank(5..=5, "[batch, depth, height, width, channels]") {
+            return error;
+        }
+        let x = call.input();
+        let factors = [self.size.depth, self.size.height, self.size.width];
+        let sizes: Option<Vec<usize>> = x.shape().dims()[1..4].iter().map(|dim| dim.known()).collect();
+        let Some(sizes) = sizes.filter(|_| !factors.contains(&0)) else {
+            let text = format!("up_sampling3d by {factors:?} got {}", x.describe());
+            return x.graph().error(Error::shape(text).help("declare all sizes, and repeat at least once"));
+        };
+        let repeated = |x: Tensor, (i, &factor): (usize, &usize)| {
+            let places: Vec<i64> = (0..sizes[i] * factor).map(|place| (place / factor) as i64).collect();
+            x.gather_axis(&x.graph().constant(Array::from(places)), i as i64 + 1, 0)
+        };
+        factors.iter().enumerate().fold(x.clone(), repeated)
     }
 }

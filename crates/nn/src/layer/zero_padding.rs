@@ -32,3 +32,14 @@ bordered_layer!(
     "As many zeros as the [`Border`] says.",
     pad
 );
+bordered_layer!(
+    /// Adds zeros around the volumes `[batch, depth, height, width, channels]`.
+    ZeroPadding3d,
+    "zero_padding3d",
+    "ZeroPadding3D",
+    "padding",
+    3,
+    "[batch, depth, height, width, channels]",
+    "As many zeros as the [`Border`] says.",
+    pad
+);

@@ -52,6 +52,7 @@ impl Applied {
         let place = |(i, input): (usize, &Array)| rows(&graph, &format!("x{i}"), input);
         let x: Vec<Tensor> = inputs.iter().enumerate().map(place).collect();
         let y = layer.apply(&x);
+        let y = if y.dtype() == DType::F32 { y } else { y.cast(DType::F32) };
         // Every element has a different weight, so that no two gradients agree by chance.
         let slope = (graph.range(y.channels(), DType::F32) * 1.3 + 0.4).cos();
         let loss = (&y - slope).square().sum() + graph.regularization_loss();
@@ -178,6 +179,10 @@ impl Layer for Frozen<'_> {
 
     fn named_inputs(&self) -> &'static [&'static str] {
         self.layer.named_inputs()
+    }
+
+    fn supports_masking(&self) -> bool {
+        self.layer.supports_masking()
     }
 
     fn build(&self, build: &mut Build<'_>) {

@@ -12,7 +12,13 @@ use estimand_tensor::{Array, Batch, DType, Ragged, Result};
 fn input(kind: &str) -> Array {
     match kind {
         "embedding" => Array::from_vec([3, 2], vec![0i64, 4, 1, 1, 2, 3]).unwrap(),
+        "integer_lookup" | "category_encoding" => Array::from_vec([3, 2], vec![0i64, 4, 1, 1, 2, 3]).unwrap(),
+        "string_lookup" | "hashing" => Array::from_strings([3, 2], ["a", "b", "", "zz", "b", "b"]).unwrap(),
+        "text_vectorization" => Array::from_strings([3], ["a b!", "", "c a b b"]).unwrap(),
         "permute" => spread(&[3, 4, 2]).unwrap(),
+        "resizing" | "center_crop" => spread(&[3, 4, 4, 2]).unwrap(),
+        _ if kind.starts_with("random_") => spread(&[3, 4, 4, 2]).unwrap(),
+        _ if kind.contains("3d") => spread(&[2, 3, 3, 3, 2]).unwrap(),
         _ if kind.ends_with("1d") => spread(&[3, 4, 2]).unwrap(),
         _ if kind.contains("2d") => spread(&[3, 4, 4, 2]).unwrap(),
         "bidirectional" | "gru" | "lstm" | "simple_rnn" | "multi_head_attention" | "time_distributed" | "masking" => {

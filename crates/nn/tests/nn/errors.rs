@@ -349,3 +349,57 @@ fn layers_after_an_error_are_silent() {
     expect(&g, &["layer `dense` got"]);
     assert!(g.updates().is_empty() && g.regularization_losses().is_empty());
 }
+
+fn words(g: &Graph) -> Tensor {
+    g.placeholder("words", DType::Str, [Dim::BATCH, 3.into()])
+}
+
+#[test]
+fn preprocessing_layers_say_what_they_got() {
+    check(&[
+        (|g| Normalization::new().apply(&rows(g)), &["layer `normalization`", "call adapt"]),
+        (|g| Normalization::new().moments([0.0; 3], [1.0; 3]).apply(&rows(g)), &["3 means", "expected 4"]),
+        (|g| Normalization::new().moments([0.0], [-1.0]).apply(&rows(g)), &["a variance is -1"]),
+        (|g| StringLookup::new().apply(&words(g)), &["the vocabulary is not set", "call adapt"]),
+        (|g| StringLookup::new().vocabulary(["a", "a"]).apply(&words(g)), &["string_lookup"]),
+        (|g| StringLookup::new().vocabulary(["a"]).apply(&rows(g)), &["expected string"]),
+        (|g| StringLookup::new().vocabulary(["a", "b"]).max_tokens(2).apply(&words(g)), &["room for 1"]),
+        (|g| StringLookup::new().vocabulary(["", "a"]).mask_token("").apply(&words(g)), &["mask token"]),
+        (
+            |g| StringLookup::new().vocabulary(["a"]).output_mode(OutputMode::TfIdf).apply(&words(g)),
+            &["the weights of the terms are not set"],
+        ),
+        (
+            |g| StringLookup::new().vocabulary(["a"]).output_mode(OutputMode::OneHot).apply(&words(g)),
+            &["output mode OneHot got", "expected [batch] or [batch, 1]"],
+        ),
+        (|g| IntegerLookup::new().vocabulary([1]).apply(&words(g)), &["expected i64"]),
+        (|g| Hashing::new(0).apply(&words(g)), &["the number of bins is 0"]),
+        (|g| Hashing::new(3).apply(&rows(g)), &["expected strings or integers"]),
+        (|g| Hashing::new(3).mask_integer(1).apply(&words(g)), &["the mask value is 1"]),
+        (|g| CategoryEncoding::new(0).apply(&rows(g)), &["0 tokens"]),
+        (|g| Discretization::bins(3).apply(&rows(g)), &["the boundaries are not set"]),
+        (|g| Discretization::new([1.0, 0.0]).apply(&rows(g)), &["boundary 1 comes before 0"]),
+        (|g| HashedCrossing::new(3).apply(&[words(g), words(g)]), &["an input is `words`"]),
+        (|g| TextVectorization::new().vocabulary(["a"]).apply(&words(g)), &["the text is", "split(Split::No)"]),
+        (|g| TextVectorization::new().vocabulary(["a"]).apply(&rows(g)), &["expected strings"]),
+        (|g| Resizing::new(0, 2).apply(&images(g)), &["the size is 0 x 2"]),
+        (|g| CenterCrop::new(2, 2).apply(&rows(g)), &["layer `center_crop` got `rows`"]),
+        (|g| RandomZoom::new((0.5, 0.1)).apply(&images(g)), &["the factors do not fit"]),
+        (|g| RandomContrast::new(-0.5).apply(&images(g)), &["the factor is (-0.5, -0.5)"]),
+        (|g| RandomBrightness::new(2.0).apply(&images(g)), &["a factor is from -1 to 1"]),
+    ]);
+}
+
+#[test]
+fn other_new_layers_say_what_they_got() {
+    check(&[
+        (|g| GroupNorm::new(3).apply(&rows(g)), &["4 channels cannot be cut into 3 groups"]),
+        (|g| GroupNorm::new(2).axis(0).apply(&rows(g)), &["no axis 0 after the batch"]),
+        (|g| UnitNormalization::new().axes([]).apply(&rows(g)), &["no axes"]),
+        (|g| Attention::new().apply(&[rows(g), rows(g)]), &["expected f32 [batch, steps, dim]"]),
+        (|g| AdditiveAttention::new().dropout(1.0).apply(&[steps(g), steps(g)]), &["the dropout rate is 1"]),
+        (|g| Conv3d::new(2, 2).apply(&images(g)), &["expected [batch, depth, height, width, channels]"]),
+        (|g| MaxPool3d::new(0).apply(&images(g)), &["expected at least 1"]),
+    ]);
+}

@@ -75,6 +75,23 @@ fn layer(name: &str) -> Box<dyn Layer> {
         "batch_norm_regularized" => {
             Box::new(BatchNorm::new().beta_regularizer(Regularizer::l2(0.2)).gamma_regularizer(Regularizer::l1(0.1)))
         }
+        "group_norm" => Box::new(GroupNorm::new(2).epsilon(0.01)),
+        "group_norm_axis" => Box::new(GroupNorm::new(-1).axis(1).gamma_regularizer(Regularizer::l2(0.3))),
+        "unit_norm" => Box::new(UnitNormalization::new()),
+        "unit_norm_axes" => Box::new(UnitNormalization::new().axes([1, 2])),
+        "conv3d" => Box::new(Conv3d::new(3, 2)),
+        "conv3d_same" => Box::new(Conv3d::new(2, (3, 2, 1)).strides((2, 1, 2)).same().relu()),
+        "conv3d_dilated" => Box::new(Conv3d::new(2, 2).dilation(2).use_bias(false)),
+        "max_pool3d" => Box::new(MaxPool3d::new(2)),
+        "max_pool3d_same" => Box::new(MaxPool3d::new((3, 2, 2)).strides((2, 1, 1)).same()),
+        "avg_pool3d" => Box::new(AvgPool3d::new(2)),
+        "avg_pool3d_same" => Box::new(AvgPool3d::new((3, 2, 2)).strides((2, 1, 1)).same()),
+        "global_max_pool3d" => Box::new(GlobalMaxPool3d::new()),
+        "global_avg_pool3d" => Box::new(GlobalAvgPool3d::new().keep_dims(true)),
+        "cropping3d" => Box::new(Cropping3d::new((1, 1, 0))),
+        "zero_padding3d" => Box::new(ZeroPadding3d::new([(0, 1), (2, 0), (1, 1)])),
+        "up_sampling3d" => Box::new(UpSampling3d::new((1, 2, 3))),
+        "spatial_dropout3d" => Box::new(SpatialDropout3d::new(0.5)),
         "alpha_dropout" => Box::new(AlphaDropout::new(0.5)),
         "gaussian_dropout" => Box::new(GaussianDropout::new(0.5)),
         "gaussian_noise" => Box::new(GaussianNoise::new(0.5)),

@@ -129,6 +129,7 @@ fn layers_agree_with_keras() {
     let mut kinds: BTreeSet<&str> =
         cases.iter().map(|case| layer(case.name()).0.kind()).chain(crate::keras_layers::kinds()).collect();
     kinds.extend(crate::recurrent::KINDS);
+    kinds.extend(crate::preprocessing::kinds());
     // Merges have a test of their own.
     let is_merge = |layer: &dyn Layer| !layer.n_inputs().contains(&1) || *layer.n_inputs().end() == usize::MAX;
     let all = ALL_LAYERS.iter().map(|make| make()).filter(|layer| !is_merge(&**layer)).map(|layer| layer.kind());

@@ -3,10 +3,11 @@
 use std::ops::RangeInclusive;
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{DType, Error, Result, Shape};
 
-use super::super::{Config, Layer, LayerCall, MODULE, config_setters, resolve_axis};
+use super::super::{Config, Layer, LayerCall, LayerInputs, MODULE, config_setters, resolve_axis};
 use super::described;
+use super::elementwise::all_count;
 use crate::config::{self, Described, Fields, Json};
 
 /// Concatenates the inputs along an axis. Their other sizes must be equal.
@@ -65,6 +66,23 @@ impl Layer for Concat {
 
     fn n_inputs(&self) -> RangeInclusive<usize> {
         1..=usize::MAX
+    }
+
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        let tensors = inputs.tensors();
+        if resolve_axis(tensors.first()?, self.axis) != Some(1) || tensors[0].rank() < 3 {
+            return all_count(inputs);
+        }
+        (0..tensors.len()).find_map(|i| inputs.mask_of(i))?;
+        // All steps of an input without a mask count.
+        let all = |x: &Tensor| {
+            let steps: Shape = x.shape().dims().iter().take(2).copied().collect();
+            x.graph().fill(steps, DType::I32, 1.0)
+        };
+        let masks: Vec<Tensor> = (0..tensors.len())
+            .map(|i| inputs.mask_of(i).map_or_else(|| all(&tensors[i]), |mask| mask.cast(DType::I32)))
+            .collect();
+        Some(Tensor::concat(&masks.iter().collect::<Vec<_>>(), 1).greater(0i32))
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use estimand_graph::Tensor;
 use estimand_tensor::{Dim, Error, Result};
 
-use super::super::{Config, Layer, LayerCall, MODULE, config_setters};
+use super::super::{Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 use super::described;
 use crate::config::{self, Described, Fields, Json};
 
@@ -45,6 +45,14 @@ fn aligned(kind: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, Tensor> {
         }
     }
     Ok(wide)
+}
+
+/// Steps that count in all inputs that have a mask.
+#[track_caller]
+pub(super) fn all_count(inputs: &LayerInputs) -> Option<Tensor> {
+    let mut masks = (0..inputs.tensors().len()).filter_map(|i| inputs.mask_of(i));
+    let first = masks.next()?.clone();
+    Some(masks.fold(first, |all, mask| all.logical_and(mask)))
 }
 
 /// Combines all inputs pairwise, starting with the first.
@@ -110,6 +118,10 @@ macro_rules! merge {
 
             fn n_inputs(&self) -> RangeInclusive<usize> {
                 $n_inputs
+            }
+
+            fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+                all_count(inputs)
             }
 
             fn call(&self, call: &LayerCall<'_>) -> Tensor {

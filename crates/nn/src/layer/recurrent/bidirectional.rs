@@ -191,6 +191,10 @@ impl Layer for Bidirectional {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        self.layer.rnn().return_sequences
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }

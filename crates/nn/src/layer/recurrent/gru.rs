@@ -65,6 +65,10 @@ impl Layer for Gru {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        self.rnn.return_sequences
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }

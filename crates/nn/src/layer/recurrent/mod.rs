@@ -334,7 +334,7 @@ const NAMED_INPUTS: [&str; 3] = [MASK, LENGTHS, INITIAL_STATE];
 fn counted_steps(call: &LayerCall<'_>, time: Dim, way: Way) -> Option<Tensor> {
     let lengths = call.named(LENGTHS);
     let by_length = lengths.map(|n| n.graph().range(time, n.dtype()).less(n.expand_dims(-1)));
-    let mask = match (call.named(MASK), by_length) {
+    let mask = match (call.mask_of(0), by_length) {
         (Some(mask), Some(counted)) => mask.logical_and(&counted),
         (Some(mask), None) => mask.clone(),
         (None, counted) => counted?,

@@ -51,6 +51,10 @@ impl Layer for SimpleRnn {
         &self.config
     }
 
+    fn supports_masking(&self) -> bool {
+        self.rnn.return_sequences
+    }
+
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
     }
