@@ -2,7 +2,10 @@
 //!
 //! Training is compared with a running tf.keras in `oracles/live/keras_models.py`.
 
+mod callbacks;
+mod estimator;
 mod fit;
 mod mistakes;
 mod models;
 mod summary;
+mod train_step;

@@ -21,6 +21,7 @@
 //! ```
 
 mod callback;
+mod callbacks;
 mod compile;
 mod data;
 mod evaluate;
@@ -33,9 +34,15 @@ mod replay;
 mod sequential;
 mod summary;
 mod symbol;
+mod to_estimator;
+mod train_step;
 mod verbose;
 
 pub use callback::Callback;
+pub use callbacks::{
+    BackupAndRestore, CsvLogger, LambdaCallback, LearningRateScheduler, ModelCheckpoint, ReduceLrOnPlateau,
+    TensorBoard, TerminateOnNan,
+};
 pub use compile::{Compile, LossChoice, MetricChoice};
 pub use data::{Arrays, Data};
 pub use evaluate::{Evaluate, Predict};
@@ -43,3 +50,5 @@ pub use fit::{Fit, History, Logs};
 pub use model::{Model, ModelLayer};
 pub use sequential::Sequential;
 pub use symbol::{Functional, Input, KerasTensor, SharedLayer, Symbols};
+pub use to_estimator::model_to_estimator;
+pub use train_step::{TrainStep, Trained};
