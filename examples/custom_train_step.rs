@@ -4,7 +4,7 @@
 //! `cargo run --release --example custom_train_step`
 
 use estimand::graph::Minimize;
-use estimand::keras::{Compile, Fit, Functional, Input, Model, Sequential, TrainStep, Trained};
+use estimand::keras::{Compile, Fit, Input, Model, Sequential, TrainStep, Trained};
 use estimand::nn::loss::{Loss, SigmoidCrossEntropy};
 use estimand::prelude::*;
 

@@ -44,7 +44,7 @@ fn rows() -> Dataset {
 #[test]
 fn it_predicts_like_the_model_before_training() {
     let mut model = two();
-    let expected = model.predict_all(&rows().batch(5)).unwrap();
+    let expected = model.predict_all(rows().batch(5)).unwrap();
     let weights = model.get_weights().unwrap();
     let folder = folder("predict");
     let estimator = model_to_estimator(model).unwrap().model_dir(&folder).build().unwrap();
@@ -82,7 +82,8 @@ fn it_trains_with_the_legacy_optimizer() {
     let data = Dataset::from_arrays(rows).label("y").batch(1);
     let mut fitted = make();
     fitted.fit(&data).unwrap();
-    // The gradient is 2 * (1 - 3) = -4, the accumulator 16.5. Newer: sqrt(16.5 + 1), legacy: sqrt(16.5) + 1.
+    // The gradient is 2 * (1 - 3) = -4, the accumulator 16.5. Newer: sqrt(16.5 + 1), legacy:
+    // sqrt(16.5) + 1.
     let newer = 1.0 + 0.1 * 4.0 / 17.5f32.sqrt();
     assert!((fitted.get_weights().unwrap()[0].item::<f32>().unwrap() - newer).abs() < 1e-6);
     let estimator = model_to_estimator(make()).unwrap().build().unwrap();
@@ -123,6 +124,6 @@ fn mistakes_are_named() {
     assert!(error.contains("`weight_decay`, which those of Estimators do not have"), "{error}");
     let estimator = model_to_estimator(two()).unwrap().build().unwrap();
     let rows = Dataset::from_arrays([("a", numbers(&[2, 3], |_| 0.0)), ("c", numbers(&[2, 2], |_| 0.0))]);
-    let error = estimator.predict(&rows.batch(2)).next().unwrap().unwrap_err().to_string();
+    let error = estimator.predict(rows.batch(2)).next().unwrap().unwrap_err().to_string();
     assert!(error.contains("input `b` of the model has no feature in the data, which has a, c"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Training steps of one's own.
 
 use estimand::graph::Minimize;
-use estimand::keras::{Compile, Fit, Functional, Input, Model, Sequential, TrainStep, Trained};
+use estimand::keras::{Compile, Fit, Input, Model, Sequential, TrainStep, Trained};
 use estimand::prelude::*;
 
 fn numbers(dims: &[usize], f: impl Fn(usize) -> f32) -> Array {
@@ -64,7 +64,7 @@ fn optimizers_train_parts_of_a_model() {
     let weights = |model: &Model, layer: &str| model.get_layer(layer).unwrap().get_weights().unwrap();
     let (generator, judge) = (weights(&model, "generator"), weights(&model, "discriminator"));
     // There are no labels.
-    let history = model.fit(Fit::new(&numbers(&[12, 2], |i| i as f32 / 12.0)).batch_size(4).verbose(0)).unwrap();
+    let history = model.fit(Fit::new(numbers(&[12, 2], |i| i as f32 / 12.0)).batch_size(4).verbose(0)).unwrap();
     assert_eq!(history.keys().collect::<Vec<_>>(), ["g_loss"]);
     assert_ne!(weights(&model, "generator"), generator);
     assert_eq!(weights(&model, "discriminator"), judge);

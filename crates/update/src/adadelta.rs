@@ -36,9 +36,9 @@ impl Adadelta {
         self
     }
 
-    /// Computes as `tf.keras.optimizers.Adadelta` of TensorFlow 2.11 and later does: a sparse gradient
-    /// decays the slots of all rows. By default as
-    /// TensorFlow's legacy optimizer, which Estimators use.
+    /// Computes as `tf.keras.optimizers.Adadelta` of TensorFlow 2.11 and later does: a sparse
+    /// gradient decays the slots of all rows. By default as TensorFlow's legacy optimizer, which
+    /// Estimators use.
     pub fn newer(mut self) -> Self {
         self.newer = true;
         self

@@ -34,9 +34,8 @@ impl Adagrad {
         self
     }
 
-    /// Computes as `tf.keras.optimizers.Adagrad` of TensorFlow 2.11 and later does: epsilon is inside
-    /// of the root. By default as
-    /// TensorFlow's legacy optimizer, which Estimators use.
+    /// Computes as `tf.keras.optimizers.Adagrad` of TensorFlow 2.11 and later does: epsilon is
+    /// inside of the root. By default as TensorFlow's legacy optimizer, which Estimators use.
     pub fn newer(mut self) -> Self {
         self.newer = true;
         self

@@ -43,9 +43,8 @@ impl Adamax {
         self
     }
 
-    /// Computes as `tf.keras.optimizers.Adamax` of TensorFlow 2.11 and later does: a sparse gradient
-    /// moves all rows. By default as
-    /// TensorFlow's legacy optimizer, which Estimators use.
+    /// Computes as `tf.keras.optimizers.Adamax` of TensorFlow 2.11 and later does: a sparse
+    /// gradient moves all rows. By default as TensorFlow's legacy optimizer, which Estimators use.
     pub fn newer(mut self) -> Self {
         self.newer = true;
         self

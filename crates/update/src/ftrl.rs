@@ -81,8 +81,7 @@ impl Ftrl {
     }
 
     /// Computes as `tf.keras.optimizers.Ftrl` of TensorFlow 2.11 and later does: a sparse gradient
-    /// computes all rows anew. By default as
-    /// TensorFlow's legacy optimizer, which Estimators use.
+    /// computes all rows anew. By default as TensorFlow's legacy optimizer, which Estimators use.
     pub fn newer(mut self) -> Self {
         self.newer = true;
         self

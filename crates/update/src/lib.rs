@@ -131,8 +131,8 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// Checks that settings are in their range. The error message is written for the user.
     fn check(&self) -> Result<(), String>;
 
-    /// This rule with the arithmetic of `tf.keras.optimizers` of TensorFlow 2.11 and later, if Keras
-    /// has it there.
+    /// This rule with the arithmetic of `tf.keras.optimizers` of TensorFlow 2.11 and later, if
+    /// Keras has it there.
     fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
         None
     }

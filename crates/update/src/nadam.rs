@@ -81,8 +81,8 @@ impl Nadam {
         number(rounded(self.beta_1)) * (number(1.0) - distance)
     }
 
-    /// Computes as `tf.keras.optimizers.Nadam` of TensorFlow 2.11 and later does: the momentum warms
-    /// up with `schedule_decay` 1, and a sparse gradient moves all rows. By default as
+    /// Computes as `tf.keras.optimizers.Nadam` of TensorFlow 2.11 and later does: the momentum
+    /// warms up with `schedule_decay` 1, and a sparse gradient moves all rows. By default as
     /// TensorFlow's legacy optimizer, which Estimators use.
     pub fn newer(mut self) -> Self {
         (self.newer, self.schedule_decay) = (true, 1.0);

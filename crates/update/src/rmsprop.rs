@@ -74,8 +74,8 @@ impl RmsProp {
         self.v1 || self.momentum > 0.0
     }
 
-    /// Computes as `tf.keras.optimizers.RMSprop` of TensorFlow 2.11 and later does: epsilon is always
-    /// inside of the root, and momentum moves all rows of a table. By default as
+    /// Computes as `tf.keras.optimizers.RMSprop` of TensorFlow 2.11 and later does: epsilon is
+    /// always inside of the root, and momentum moves all rows of a table. By default as
     /// TensorFlow's legacy optimizer, which Estimators use.
     pub fn newer(mut self) -> Self {
         self.newer = true;

@@ -35,8 +35,7 @@ impl Sgd {
     }
 
     /// Computes as `tf.keras.optimizers.SGD` of TensorFlow 2.11 and later does: momentum moves all
-    /// rows of a table. By default as
-    /// TensorFlow's legacy optimizer, which Estimators use.
+    /// rows of a table. By default as TensorFlow's legacy optimizer, which Estimators use.
     pub fn newer(mut self) -> Self {
         self.newer = true;
         self

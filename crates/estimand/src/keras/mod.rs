@@ -23,11 +23,13 @@
 mod callback;
 mod callbacks;
 mod compile;
+mod csr;
 mod data;
 mod evaluate;
 mod fit;
 mod layout;
 mod model;
+mod plot;
 mod programs;
 mod recipe;
 mod replay;
@@ -44,10 +46,12 @@ pub use callbacks::{
     TensorBoard, TerminateOnNan,
 };
 pub use compile::{Compile, LossChoice, MetricChoice};
+pub use csr::CsrRows;
 pub use data::{Arrays, Data};
 pub use evaluate::{Evaluate, Predict};
 pub use fit::{Fit, History, Logs};
 pub use model::{Model, ModelLayer};
+pub use plot::{Plot, plot_model};
 pub use sequential::Sequential;
 pub use symbol::{Functional, Input, KerasTensor, SharedLayer, Symbols};
 pub use to_estimator::model_to_estimator;

@@ -111,7 +111,8 @@ fn columns(found: &Inputs, names: &[&str], what: &str, word: &str) -> Result<Vec
     names.iter().map(column).collect()
 }
 
-/// TF: the optimizer of the legacy generation with the same settings (`convert_to_legacy_optimizer`).
+/// TF: the optimizer of the legacy generation with the same settings
+/// (`convert_to_legacy_optimizer`).
 fn legacy_of(given: &Optimizer) -> Result<Optimizer> {
     let refused = |option: &str| {
         let text = format!("the optimizer has `{option}`, which those of Estimators do not have");

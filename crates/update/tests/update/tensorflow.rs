@@ -6,7 +6,6 @@ use estimand_update::{
     Adadelta, Adagrad, Adam, Adamax, Ema, Extended, Ftrl, Lion, Nadam, RmsProp, Schedule, Sgd, SparseRule, UpdateRule,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 const COLUMNS: usize = 3;
 

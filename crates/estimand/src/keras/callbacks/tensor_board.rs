@@ -47,7 +47,7 @@ impl TensorBoard {
 }
 
 /// The writer of a folder, made when it is first needed.
-fn open<'a>(writer: &'a mut Option<EventWriter>, folder: PathBuf) -> Result<&'a mut EventWriter> {
+fn open(writer: &mut Option<EventWriter>, folder: PathBuf) -> Result<&mut EventWriter> {
     let new = match writer.take() {
         Some(open) => open,
         None => EventWriter::create(folder)?,
