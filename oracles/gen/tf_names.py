@@ -9,7 +9,7 @@ Run as `python oracles/gen/tf_names.py` in an environment with tensorflow 2.15. 
 Of Keras, names alone are listed: layers, losses, metrics, initializers, regularizers, constraints.
 
 What is listed: all of tf.estimator (with `experimental` and `export`) and tf.feature_column; what only their version 1 has; the Keras
-bridge; and of tf.compat.v1.train what an Estimator's user meets: hooks, what they are given, Scaffold, warm starts, the global step.
+bridge; the names of Keras' callbacks, optimizers, schedules and of what its Model defines; and of tf.compat.v1.train what an Estimator's user meets: hooks, what they are given, Scaffold, warm starts, the global step.
 """
 
 import inspect
@@ -98,6 +98,16 @@ def names():
                 describe(f"{old}.{member}", getattr(module, member))
     put("compat.v1.estimator.tpu")
     describe("keras.estimator.model_to_estimator", tf.keras.estimator.model_to_estimator)
+    # Of Keras' training, the names alone.
+    for module in ["callbacks", "optimizers", "optimizers.schedules"]:
+        value = tf.keras
+        for part in module.split("."):
+            value = getattr(value, part)
+        for member in public(value):
+            put(f"keras.{module}.{member}")
+    for member in vars(tf.keras.Model):
+        if not member.startswith("_"):
+            put(f"keras.Model.{member}")
     for member in public(tf.compat.v1.train):
         if TRAIN.fullmatch(member):
             value = getattr(tf.compat.v1.train, member)

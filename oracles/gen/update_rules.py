@@ -19,11 +19,29 @@ RECORDED = (1, 3, 20)
 legacy = tf.keras.optimizers.legacy
 
 
-class AdamW(tf.keras.optimizers.AdamW):
-    """Of Keras's later generation, which has no get_slot."""
+newer = tf.keras.optimizers
 
-    def get_slot(self, variable, name):
-        return {"m": self._momentums, "v": self._velocities, "vhat": getattr(self, "_velocity_hats", None)}[name][0]
+# Where optimizers of Keras' newer generation, which have no get_slot, keep what we call by the names of the legacy ones.
+NEWER_SLOTS = {
+    "SGD": {"momentum": "momentums"},
+    "Adagrad": {"accumulator": "_accumulators"},
+    "Adam": {"m": "_momentums", "v": "_velocities", "vhat": "_velocity_hats"},
+    "AdamW": {"m": "_momentums", "v": "_velocities", "vhat": "_velocity_hats"},
+    "Ftrl": {"accumulator": "_accumulators", "linear": "_linears"},
+    "RMSprop": {"rms": "_velocities", "momentum": "_momentums", "mg": "_average_gradients"},
+    "Adadelta": {"accum_grad": "_accumulated_grads", "accum_var": "_accumulated_delta_vars"},
+    "Adamax": {"m": "_m", "v": "_u"},
+    "Nadam": {"m": "_momentums", "v": "_velocities"},
+    "Lion": {"m": "momentums"},
+}
+
+
+def slot_of(optimizer, variable, name):
+    if name == "average":
+        return optimizer._model_variables_moving_average[0]
+    if isinstance(optimizer, newer.Optimizer):
+        return getattr(optimizer, NEWER_SLOTS[optimizer.name][name])[0]
+    return optimizer.get_slot(variable, name)
 
 
 def adagrad_v1(epsilon, **settings):
@@ -47,8 +65,8 @@ CASES = [
     ("adam", legacy.Adam, "Adam", ["m", "v"], dict(rate=0.01)),
     ("adam_settings", legacy.Adam, "Adam", ["m", "v"], dict(rate=0.05, beta_1=0.8, beta_2=0.95, epsilon=1e-3)),
     ("adam_amsgrad", legacy.Adam, "Adam", ["m", "v", "vhat"], dict(rate=0.01, beta_2=0.9, amsgrad=True)),
-    ("adamw", AdamW, "AdamW", ["m", "v"], dict(rate=0.01, weight_decay=0.004)),
-    ("adamw_amsgrad", AdamW, "AdamW", ["m", "v", "vhat"], dict(rate=0.01, weight_decay=0.3, beta_2=0.9, amsgrad=True)),
+    ("adamw", newer.AdamW, "AdamW", ["m", "v"], dict(rate=0.01, weight_decay=0.004)),
+    ("adamw_amsgrad", newer.AdamW, "AdamW", ["m", "v", "vhat"], dict(rate=0.01, weight_decay=0.3, beta_2=0.9, amsgrad=True)),
     ("ftrl", legacy.Ftrl, "Ftrl", ["accumulator", "linear"], dict(rate=0.2)),
     ("ftrl_l1_l2", legacy.Ftrl, "Ftrl", ["accumulator", "linear"],
      dict(rate=0.2, l1_regularization_strength=0.3, l2_regularization_strength=0.1)),
@@ -72,6 +90,38 @@ CASES = [
     ("nadam", legacy.Nadam, "Nadam", ["m", "v"], dict(rate=0.01)),
     ("nadam_settings", legacy.Nadam, "Nadam", ["m", "v"],
      dict(rate=0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-3, schedule_decay=0.5)),
+    ("newer_sgd", newer.SGD, "SGD", [], dict(rate=0.05)),
+    ("newer_sgd_momentum", newer.SGD, "SGD", ["momentum"], dict(rate=0.05, momentum=0.9)),
+    ("newer_sgd_nesterov", newer.SGD, "SGD", ["momentum"], dict(rate=0.05, momentum=0.9, nesterov=True)),
+    ("newer_adagrad", newer.Adagrad, "Adagrad", ["accumulator"], dict(rate=0.05)),
+    ("newer_adagrad_settings", newer.Adagrad, "Adagrad", ["accumulator"],
+     dict(rate=0.3, initial_accumulator_value=0.5, epsilon=0.01)),
+    ("newer_adam", newer.Adam, "Adam", ["m", "v"], dict(rate=0.01)),
+    ("newer_adam_settings", newer.Adam, "Adam", ["m", "v"], dict(rate=0.05, beta_1=0.8, beta_2=0.95, epsilon=1e-3)),
+    ("newer_adam_amsgrad", newer.Adam, "Adam", ["m", "v", "vhat"], dict(rate=0.01, beta_2=0.9, amsgrad=True)),
+    ("newer_ftrl", newer.Ftrl, "Ftrl", ["accumulator", "linear"], dict(rate=0.2)),
+    ("newer_ftrl_settings", newer.Ftrl, "Ftrl", ["accumulator", "linear"],
+     dict(rate=0.2, l1_regularization_strength=0.01, l2_regularization_strength=0.1, l2_shrinkage_regularization_strength=0.1,
+          beta=0.5, learning_rate_power=-0.7)),
+    ("newer_rmsprop", newer.RMSprop, "RMSprop", ["rms"], dict(rate=0.01, epsilon=1e-3)),
+    ("newer_rmsprop_centered", newer.RMSprop, "RMSprop", ["rms", "mg"], dict(rate=0.01, rho=0.8, centered=True)),
+    ("newer_rmsprop_momentum", newer.RMSprop, "RMSprop", ["rms", "momentum"], dict(rate=0.01, momentum=0.8, epsilon=1e-3)),
+    ("newer_rmsprop_momentum_centered", newer.RMSprop, "RMSprop", ["rms", "momentum", "mg"],
+     dict(rate=0.01, momentum=0.8, centered=True)),
+    ("newer_adadelta", newer.Adadelta, "Adadelta", ["accum_grad", "accum_var"], dict(rate=0.5, rho=0.8, epsilon=1e-2)),
+    ("newer_adamax", newer.Adamax, "Adamax", ["m", "v"], dict(rate=0.01)),
+    ("newer_adamax_settings", newer.Adamax, "Adamax", ["m", "v"], dict(rate=0.1, beta_1=0.7, beta_2=0.9, epsilon=1e-2)),
+    ("newer_nadam", newer.Nadam, "Nadam", ["m", "v"], dict(rate=0.01)),
+    ("newer_nadam_settings", newer.Nadam, "Nadam", ["m", "v"], dict(rate=0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-3)),
+    ("newer_lion", newer.Lion, "Lion", ["m"], dict(rate=0.01)),
+    ("newer_lion_settings", newer.Lion, "Lion", ["m"], dict(rate=0.02, beta_1=0.7, beta_2=0.8)),
+    ("newer_sgd_decay", newer.SGD, "SGD", ["momentum"], dict(rate=0.05, momentum=0.9, weight_decay=0.1)),
+    ("newer_adagrad_decay", newer.Adagrad, "Adagrad", ["accumulator"], dict(rate=0.05, weight_decay=0.1)),
+    ("newer_sgd_ema", newer.SGD, "SGD", ["average"], dict(rate=0.05, use_ema=True, ema_momentum=0.8)),
+    ("newer_adam_ema", newer.Adam, "Adam", ["m", "v", "average"],
+     dict(rate=0.05, use_ema=True, ema_momentum=0.6, ema_overwrite_frequency=3, weight_decay=0.1)),
+    ("newer_nadam_ema", newer.Nadam, "Nadam", ["m", "v", "average"],
+     dict(rate=0.05, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=1)),
 ]
 
 schedules = tf.keras.optimizers.schedules
@@ -128,9 +178,10 @@ def write_case(fixture, kind, grads, w0, name, make, rule, slots, settings):
             gradient = tf.IndexedSlices(tf.constant(values), tf.constant(rows, tf.int64), tf.constant(w0.shape))
         optimizer.apply_gradients([(gradient, w)])
         if step in RECORDED:
-            now = {slot: optimizer.get_slot(w, slot).numpy() for slot in slots}
+            now = {slot: slot_of(optimizer, w, slot).numpy() for slot in slots}
             after.append({"step": step, "w": w.numpy(), "slots": now})
-    fixture.case("rule", name=f"{name}_{kind}", rule=rule, gradients=kind, settings=settings, after=after)
+    fixture.case("rule", name=f"{name}_{kind}", rule=rule, newer=isinstance(optimizer, newer.Optimizer), gradients=kind,
+                 settings=settings, after=after)
 
 
 def in_float64(value):

@@ -356,7 +356,7 @@ impl UpdateRule for Halving {
         Ok(())
     }
     fn hyper(&self, _step: u64, _learning_rate: f64) -> Hyper {
-        Hyper([0.0; 8])
+        Hyper([0.0; estimand::update::N_SCALARS])
     }
     fn sparse(&self) -> SparseRule {
         SparseRule::TouchedRows

@@ -251,3 +251,33 @@ fn callbacks_see_events_in_order_and_stop_the_training() {
     assert_eq!(events.0, expected);
     assert_eq!(history["extra"], [0.0, 1.0]);
 }
+
+/// CSR rows train as the same dense rows do, bit for bit.
+#[test]
+fn csr_rows_are_made_dense() {
+    use estimand::keras::CsrRows;
+    let dense = numbers(&[10, 3], |i| if i % 4 == 0 { i as f32 / 10.0 } else { 0.0 });
+    let (mut indptr, mut indices, mut data) = (vec![0i64], Vec::new(), Vec::new());
+    for row in dense.as_slice::<f32>().unwrap().chunks(3) {
+        for (column, value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+            indices.push(column as i64);
+            data.push(*value);
+        }
+        indptr.push(indices.len() as i64);
+    }
+    let csr = CsrRows::new(3, indptr, indices, data).unwrap();
+    let y = numbers(&[10, 1], |i| i as f32);
+    let make = || {
+        let mut model = Sequential::new().input([3]).add(Dense::new(2)).add(Dense::new(1)).build().unwrap();
+        model.compile(Compile::new("adam", "mse")).unwrap();
+        model
+    };
+    let (mut a, mut b) = (make(), make());
+    let one = a.fit(Fit::new((&dense, &y)).batch_size(4).epochs(3).validation_split(0.3).verbose(0)).unwrap();
+    let two = b.fit(Fit::new((csr.clone(), &y)).batch_size(4).epochs(3).validation_split(0.3).verbose(0)).unwrap();
+    assert_eq!(one, two);
+    assert_eq!(a.get_weights().unwrap(), b.get_weights().unwrap());
+    assert_eq!(a.predict(&dense).unwrap(), b.predict(csr).unwrap());
+    let error = CsrRows::new(2, vec![0, 1], vec![2], vec![1.0]).unwrap_err().to_string();
+    assert!(error.contains("the column 2; they have 2 columns"), "{error}");
+}

@@ -2,8 +2,11 @@
 //!
 //! Training is compared with a running tf.keras in `oracles/live/keras_models.py`.
 
+mod callbacks;
+mod estimator;
 mod fit;
 mod mistakes;
 mod models;
 mod preprocessing;
 mod summary;
+mod train_step;

@@ -61,8 +61,7 @@ fn names_are_suggested() {
     let compile = |metric: &str| Compile::new("adam", "mse").metric(metric);
     refused(model.compile(compile("acuracy")), &["there is no metric `acuracy`", "did you mean `accuracy`?"]);
     refused(model.compile(Compile::new("adam", "mse").loss_of("dens", "mse")), &["did you mean `dense`?"]);
-    // The newer generation of this rule is not there yet, and the older one is another rule.
-    refused(model.compile(Compile::new("rmsprop", "mse")), &["newer generation"]);
+    refused(model.compile(Compile::new("Adafactor", "mse")), &["there is no Adafactor", "use `adam`"]);
 }
 
 #[test]

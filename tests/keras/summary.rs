@@ -205,3 +205,34 @@ Non-trainable params: 0 (0.00 Byte)
 _________________________________________________________________"#;
     assert_eq!(model.summary(), expected);
 }
+
+/// A model with branches, a shared layer and a name that must be escaped.
+#[test]
+fn pictures_show_every_layer_and_arrow() {
+    let (a, b) = (Input::new([4]).name("a").tensor(), Input::new([4]).name("b").tensor());
+    let tower = SharedLayer::new(Dense::new(3));
+    let both = Concat::new().on(&[tower.on(&a), tower.on(&b)]);
+    let model = Model::new(&[&a, &b], &Dense::new(1).name("p<q").on(&both)).unwrap();
+    let plot = estimand::keras::plot_model(&model);
+    let expected = "digraph G {
+  rankdir=TB;
+  node [shape=box];
+  \"a\" [label=\"a\\nInputLayer\"];
+  \"b\" [label=\"b\\nInputLayer\"];
+  \"dense\" [label=\"dense\\nDense\"];
+  \"concatenate\" [label=\"concatenate\\nConcatenate\"];
+  \"p<q\" [label=\"p<q\\nDense\"];
+  \"a\" -> \"dense\";
+  \"b\" -> \"dense\";
+  \"dense\" -> \"concatenate\";
+  \"concatenate\" -> \"p<q\";
+}
+";
+    assert_eq!(plot.dot(), expected);
+    let svg = plot.show_shapes().svg();
+    assert!(svg.contains("<text") && svg.contains("p&lt;q") && !svg.contains("p<q"), "{svg}");
+    assert!(svg.contains("[batch, 6]"), "{svg}");
+    assert_eq!((svg.matches("<rect").count(), svg.matches("<line").count()), (5, 4));
+    let error = estimand::keras::plot_model(&model).write("model.png").unwrap_err().to_string();
+    assert!(error.contains(".svg or .dot"), "{error}");
+}

@@ -50,6 +50,7 @@ pub fn names() -> BTreeSet<String> {
         &columns(),
         &inputs(),
         &keras_objects(),
+        &keras_names(),
     ];
     all.concat().into_iter().map(|path| path.replace(' ', "")).collect()
 }
@@ -147,7 +148,6 @@ fn keras_objects() -> Vec<Text> {
         nn::RandomRotation,
         nn::RandomTranslation,
         nn::RandomZoom,
-        nn::Reduction,
         nn::Regularizer,
         nn::Relu,
         nn::RepeatVector,
@@ -731,4 +731,79 @@ fn inputs() -> Vec<Text> {
         data::input_fn::ArraysInput::shuffle,
     ]
     .to_vec()
+}
+
+type Rows = (Array, Array);
+type StepFn = fn(&keras::TrainStep<'_>) -> Result<keras::Trained>;
+
+fn keras_names() -> Vec<Text> {
+    let types = types![
+        Adagrad,
+        Adam,
+        EarlyStopping,
+        Ftrl,
+        RmsProp,
+        Schedule,
+        Sgd,
+        keras::BackupAndRestore,
+        keras::Compile,
+        keras::CsvLogger,
+        keras::Evaluate<'_>,
+        keras::Fit<'_>,
+        keras::History,
+        keras::LambdaCallback<'_>,
+        keras::LearningRateScheduler<'_>,
+        keras::ModelCheckpoint,
+        keras::Predict<'_>,
+        keras::ReduceLrOnPlateau,
+        keras::TensorBoard,
+        keras::TerminateOnNan,
+        keras::TrainStep<'_>,
+        keras::Trained,
+        update::Adadelta,
+        update::Adamax,
+        update::Lion,
+        update::Nadam,
+    ]
+    .map(|path| path.trim_end_matches("<'_>"));
+    let variants = variants![
+        Schedule::Cosine,
+        Schedule::CosineRestarts,
+        Schedule::Exponential,
+        Schedule::InverseTime,
+        Schedule::Piecewise,
+        Schedule::Polynomial,
+    ];
+    let functions = functions![
+        Optimizer::clip,
+        Optimizer::ema,
+        Optimizer::keras as fn(Sgd, f64) -> _,
+        Optimizer::new as fn(Sgd, f64) -> _,
+        Optimizer::weight_decay,
+        keras::Compile::new as fn(Text, Text) -> _,
+        keras::Fit::verbose,
+        keras::Model::call,
+        keras::Model::compile,
+        keras::Model::evaluate as fn(_, Rows) -> _,
+        keras::Model::fit as fn(_, Rows) -> _,
+        keras::Model::get_layer,
+        keras::Model::get_weights,
+        keras::Model::layers,
+        keras::Model::load_weights as fn(_, Text) -> _,
+        keras::Model::predict as fn(_, Array) -> _,
+        keras::Model::predict_all as fn(_, Array) -> _,
+        keras::Model::predict_on_batch as fn(_, Array) -> _,
+        keras::Model::save_weights as fn(_, Text) -> _,
+        keras::Model::set_train_step as fn(_, StepFn),
+        keras::Model::set_weights,
+        keras::Model::summary,
+        keras::Model::test_on_batch as fn(_, Rows) -> _,
+        keras::Model::weight_names,
+        keras::Model::train_on_batch as fn(_, Rows) -> _,
+        keras::ModelLayer::is_trainable,
+        keras::model_to_estimator,
+        nn::optimizer::from_json,
+        nn::optimizer::to_json,
+    ];
+    [&types[..], &variants, &functions, &traits![keras::Callback]].concat()
 }

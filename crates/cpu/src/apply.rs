@@ -176,7 +176,8 @@ impl CpuExecutable {
             if workspace.hypers[number].is_none() {
                 let config = &body.optimizers()[number];
                 let step = u64::try_from(state.array(config.iterations).item::<i64>()?).unwrap_or(0);
-                workspace.hypers[number] = Some(config.rule.hyper(step, config.rate.rate(step)));
+                let read = |id: VarId| state.array(id).item::<f32>().map(f64::from);
+                workspace.hypers[number] = Some(config.hyper(step, read)?);
             }
             if let (Some(ids), ..) = self.gradient(i, workspace) {
                 let n_rows = body.variables().spec(apply.variable).dims[0];

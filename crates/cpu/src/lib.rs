@@ -295,7 +295,9 @@ fn used_variables(program: &Program, plan: &Plan) -> Vec<VarId> {
             Op::Apply(apply) => {
                 used.insert(apply.variable);
                 used.extend(&apply.slots);
-                used.insert(body.optimizers()[apply.optimizer.0 as usize].iterations);
+                let config = &body.optimizers()[apply.optimizer.0 as usize];
+                used.insert(config.iterations);
+                used.extend(config.rate_variable);
             }
             _ => {}
         }

@@ -12,7 +12,8 @@ use std::path::Path;
 
 use estimand::graph::Graph;
 use estimand::keras::{Compile, Evaluate, Fit, Functional, Input, Model, Sequential};
-use estimand::nn::{Concat, Regularizer};
+use estimand::nn::config::CustomObjects;
+use estimand::nn::{Concat, GlobalAvgPool1d, MultiHeadAttention, Regularizer, optimizer};
 use estimand::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -39,13 +40,12 @@ fn plain(array: &Array) -> Result<Value> {
 }
 
 /// The same models as those of `oracles/live/keras_models.py`, with their losses and metrics.
-fn model(name: &str) -> Result<(Model, Compile)> {
-    let adam = || Optimizer::new(Adam::default(), 0.01);
+fn model(name: &str, optimizer: Optimizer) -> Result<(Model, Compile)> {
     Ok(match name {
         "mlp" => {
             let hidden = Dense::new(16).relu().kernel_regularizer(Regularizer::l2(0.01));
             let model = Sequential::new().input([8]).add(hidden).add(Dense::new(3).softmax()).build()?;
-            (model, Compile::new("adam", "sparse_categorical_crossentropy").metric("accuracy"))
+            (model, Compile::new(optimizer, "sparse_categorical_crossentropy").metric("accuracy"))
         }
         "cnn" => {
             let model = Sequential::new()
@@ -57,13 +57,19 @@ fn model(name: &str) -> Result<(Model, Compile)> {
                 .add(Flatten::new())
                 .add(Dense::new(4))
                 .build()?;
-            let sgd = Optimizer::new(Sgd::default().momentum(0.9), 0.01);
-            (model, Compile::new(sgd, SparseSoftmaxCrossEntropy::new()).metric("acc"))
+            (model, Compile::new(optimizer, SparseSoftmaxCrossEntropy::new()).metric("acc"))
         }
         "lstm" => {
             let input = Input::new([Graph::ANY, 3.into()]).name("steps").tensor();
             let output = Dense::new(1).sigmoid().on(&Lstm::new(5).on(&input));
-            let compile = Compile::new(adam(), "binary_crossentropy").metric("accuracy").metric("AUC");
+            let compile = Compile::new(optimizer, "binary_crossentropy").metric("accuracy").metric("AUC");
+            (Model::new(&input, &output)?, compile)
+        }
+        "attention" => {
+            let input = Input::new([6, 4]).name("steps").tensor();
+            let seen = MultiHeadAttention::new(2, 3).on(&[&input, &input]);
+            let output = Dense::new(3).softmax().on(&GlobalAvgPool1d::new().on(&seen));
+            let compile = Compile::new(optimizer, "sparse_categorical_crossentropy").metric("accuracy");
             (Model::new(&input, &output)?, compile)
         }
         "masked" => {
@@ -83,7 +89,7 @@ fn model(name: &str) -> Result<(Model, Compile)> {
             let both = Concat::new().on(&[&x, &y]);
             let (score, klass) =
                 (Dense::new(1).name("score").on(&both), Dense::new(3).softmax().name("klass").on(&both));
-            let compile = Compile::new("sgd", "mse")
+            let compile = Compile::new(optimizer, "mse")
                 .loss_of("klass", "sparse_categorical_crossentropy")
                 .loss_weight("klass", 0.5)
                 .metric_of("score", "mae")
@@ -96,7 +102,8 @@ fn model(name: &str) -> Result<(Model, Compile)> {
 
 fn run(case: &Value) -> Result<Value> {
     let name = case["name"].as_str().ok_or_else(|| missing("name"))?;
-    let (mut model, compile) = model(name)?;
+    let document = case["optimizer"].as_str().ok_or_else(|| missing("optimizer"))?;
+    let (mut model, compile) = model(name, optimizer::from_json(document, &CustomObjects::new())?)?;
     model.set_weights(&arrays(&case["weights"])?)?;
     model.compile(compile)?;
     let (x, y) = (arrays(&case["x"])?, arrays(&case["y"])?);

@@ -5,7 +5,7 @@
 //! neither evaluates nor stops anything itself. Its counters are saved in checkpoints, so an
 //! interrupted run decides exactly like an uninterrupted one.
 
-use estimand_tensor::{Error, Result, warn};
+use estimand_tensor::{Array, Error, Result, warn};
 use serde_json::{Map, Value, json};
 use tracing::info;
 
@@ -38,6 +38,8 @@ pub struct EarlyStopping {
     start_from_step: u64,
     restores_best: bool,
     history: History,
+    /// The weights of the best epoch, in a training of Keras.
+    weights: Option<Vec<Array>>,
 }
 
 /// The best value of a metric, and its step.
@@ -87,6 +89,7 @@ impl EarlyStopping {
             start_from_step: 0,
             restores_best: false,
             history: History::default(),
+            weights: None,
         }
     }
 
@@ -262,6 +265,21 @@ impl EarlyStopping {
             );
         }
         Ok(())
+    }
+
+    /// Clears everything, for a new training.
+    pub(crate) fn forget(&mut self) {
+        (self.history, self.weights) = (History::default(), None);
+    }
+
+    /// Keeps the weights of the best epoch so far.
+    pub(crate) fn keep(&mut self, weights: Vec<Array>) {
+        self.weights = Some(weights);
+    }
+
+    /// The weights of the best epoch so far, if they are kept.
+    pub(crate) fn best_weights(&self) -> Option<&[Array]> {
+        self.weights.as_deref()
     }
 
     /// Clears the decision and the patience count; keeps the best value.

@@ -55,7 +55,7 @@ pub struct SymbolicUpdate<'a> {
 #[derive(Clone, Debug)]
 pub struct SymbolicScalars {
     /// The scalars (f32), in the positions of `Hyper`.
-    pub scalars: [Tensor; 8],
+    pub scalars: Vec<Tensor>,
     /// The carried scalar after the step, if the rule has one.
     pub carried: Option<Tensor>,
 }
@@ -90,6 +90,17 @@ impl<'a> SymbolicUpdate<'a> {
     /// before this one. `carried` is the carried scalar before the step, if the rule has one.
     #[track_caller]
     pub fn scalars(&self, step: &Tensor, carried: Option<&Tensor>) -> Result<SymbolicScalars> {
+        self.scalars_at(step, None, carried)
+    }
+
+    /// As [`scalars`](SymbolicUpdate::scalars), with a learning rate in place of the optimizer's.
+    #[track_caller]
+    pub fn scalars_at(
+        &self,
+        step: &Tensor,
+        rate: Option<&Tensor>,
+        carried: Option<&Tensor>,
+    ) -> Result<SymbolicScalars> {
         if let (Some(slot), None) = (self.carried(), carried) {
             let text =
                 format!("{} carries the scalar `{}` from step to step, and none was given", self.name, slot.name);
@@ -98,12 +109,13 @@ impl<'a> SymbolicUpdate<'a> {
         let nodes = Nodes::new(Location::caller());
         let wide = |t: &Tensor| nodes.symbol(nodes.cast(t, DType::F64));
         let at = wide(step);
-        let rate = self.rate.rate_at(at);
+        let rate = rate.map_or_else(|| self.rate.rate_at(at), wide);
         let after = match carried {
             Some(carried) => self.rule.carry(at, wide(carried)),
             None => at,
         };
-        let scalars = self.rule.hyper(at, rate, after).map(|s| nodes.cast(&nodes.tensor(s), DType::F32));
+        let scalars = self.rule.hyper(at, rate, after);
+        let scalars = scalars.into_iter().map(|s| nodes.cast(&nodes.tensor(s), DType::F32)).collect();
         let carried = carried.map(|before| nodes.cast(&nodes.tensor(after), before.dtype()));
         Ok(SymbolicScalars { scalars, carried })
     }
@@ -115,7 +127,7 @@ impl<'a> SymbolicUpdate<'a> {
     #[track_caller]
     pub fn update(
         &self,
-        scalars: &[Tensor; 8],
+        scalars: &[Tensor],
         weights: &Tensor,
         gradient: &Gradient,
         slots: &[Tensor],
@@ -139,21 +151,21 @@ impl<'a> SymbolicUpdate<'a> {
     }
 
     /// Reads the rule once: an update, or a decay without a gradient.
-    fn read(&self, scalars: &[Tensor; 8], old: &Updated, gradient: Option<&Tensor>, site: Site) -> Updated {
+    fn read(&self, scalars: &[Tensor], old: &Updated, gradient: Option<&Tensor>, site: Site) -> Updated {
         let nodes = Nodes::new(site);
         let symbol = |t: &Tensor| nodes.symbol(t.clone());
-        let h = scalars.each_ref().map(symbol);
+        let h: Vec<Symbol<'_>> = scalars.iter().map(symbol).collect();
         let (w, slots): (_, Vec<Symbol<'_>>) = (symbol(&old.weights), old.slots.iter().map(symbol).collect());
         let (weights, slots) = match gradient {
-            Some(gradient) => self.rule.update(h, w, symbol(gradient), &slots),
-            None => self.rule.decay(h, w, &slots),
+            Some(gradient) => self.rule.update(&h, w, symbol(gradient), &slots),
+            None => self.rule.decay(&h, w, &slots),
         };
         Updated { weights: nodes.tensor(weights), slots: slots.into_iter().map(|slot| nodes.tensor(slot)).collect() }
     }
 
     fn rows(
         &self,
-        scalars: &[Tensor; 8],
+        scalars: &[Tensor],
         old: &Updated,
         n_rows: Dim,
         (indices, values): (&Tensor, &Tensor),

@@ -36,15 +36,10 @@ pub fn to_json(optimizer: &Optimizer) -> Result<Json> {
 /// 2 or 3. Rules that are not of Estimand are looked up in `objects`.
 ///
 /// Keras's legacy optimizers are those of Estimand; their `decay` becomes
-/// [`Schedule::InverseTime`](estimand_update::Schedule::InverseTime). Optimizers of the newer
-/// generation are read where the arithmetic of a dense gradient is the same, up to rounding.
-/// RMSprop without momentum and Adagrad are refused: they add epsilon inside of the root. Options
-/// that Estimand does not have (`use_ema`, `weight_decay` but for Adam, ..) must have their
-/// defaults.
-///
-/// For a sparse gradient, the newer generation updates all rows of a table. Here SGD with momentum,
-/// RMSprop with momentum, Adadelta, Adamax and Ftrl update only the rows with a gradient, as the
-/// legacy optimizers do.
+/// [`Schedule::InverseTime`](estimand_update::Schedule::InverseTime). A document with `use_ema` is
+/// of the newer generation, and its rule takes the newer form, as
+/// [`Optimizer::keras`](estimand_graph::Optimizer::keras) does. `jit_compile`,
+/// `gradient_accumulation_steps` and `loss_scale_factor` must have their defaults.
 pub fn from_json(text: &str, objects: &CustomObjects) -> Result<Optimizer> {
     let document = config::parse(text)?;
     Optimizer::read(&Node::root(&document, objects))

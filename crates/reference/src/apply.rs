@@ -35,7 +35,7 @@ impl Writes {
         let step = variable(config.iterations)?.as_ints()?.first().map_or(0, |&n| n.max(0) as u64);
         let mut update = Update {
             rule: config.rule.as_ref(),
-            hyper: config.rule.hyper(step, config.rate.rate(step)),
+            hyper: config.hyper(step, |id| Ok(variable(id)?.as_floats()?.first().copied().unwrap_or(0.0)))?,
             weights: self.narrow(body, live, apply.variable)?,
             slots: apply.slots.iter().map(|&slot| self.narrow(body, live, slot)).collect::<Result<_>>()?,
         };

@@ -1,9 +1,11 @@
 //! Adadelta: RMSprop with a rate that is the root mean square of the previous changes.
 
+use std::sync::Arc;
+
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader};
+use crate::formula::{self, Element, Formula, Reader, Scale};
 use crate::number::Number;
-use crate::{Setting, Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// `change = sqrt(accum_var + epsilon) / sqrt(accum_grad + epsilon) * g; w -= rate * change`, where
 /// `accum_grad` and `accum_var` are decaying means of the squares of gradient and change.
@@ -12,11 +14,12 @@ use crate::{Setting, Slot, SparseRule, bounds};
 pub struct Adadelta {
     rho: f64,
     epsilon: f64,
+    newer: bool,
 }
 
 impl Default for Adadelta {
     fn default() -> Self {
-        Adadelta { rho: 0.95, epsilon: 1e-7 }
+        Adadelta { rho: 0.95, epsilon: 1e-7, newer: false }
     }
 }
 
@@ -30,6 +33,14 @@ impl Adadelta {
     /// A number added under both roots. It determines the size of the first steps. By default 1e-7.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
+        self
+    }
+
+    /// Computes as `tf.keras.optimizers.Adadelta` of TensorFlow 2.11 and later does: a sparse
+    /// gradient decays the slots of all rows. By default as TensorFlow's legacy optimizer, which
+    /// Estimators use.
+    pub fn newer(mut self) -> Self {
+        self.newer = true;
         self
     }
 }
@@ -56,18 +67,34 @@ impl Formula for Adadelta {
         bounds::positive("epsilon", self.epsilon)
     }
 
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Self::newer(*self)))
+    }
+
+    fn is_newer(&self) -> bool {
+        self.newer
+    }
+
     fn sparse(&self) -> SparseRule {
-        SparseRule::TouchedRows
+        if self.newer { SparseRule::DecayWholeTable } else { SparseRule::TouchedRows }
     }
 
     fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
         let setting = |value: f64| rate.number(value);
-        formula::scalars([rate, setting(self.rho), setting(1.0 - rounded(self.rho)), setting(self.epsilon)])
+        let rest = 1.0 - if self.newer { self.rho } else { rounded(self.rho) };
+        formula::scalars([rate, setting(self.rho), setting(rest), setting(self.epsilon)])
     }
 
     #[inline]
     fn update<N: Number>(&self, [rate, rho, rest, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
         reader.read(Step { rate, rho, rest, epsilon })
+    }
+
+    #[inline]
+    fn decay<N: Number>(&self, [_, rho, ..]: [N; 8], reader: impl Reader<N>) {
+        if self.newer {
+            reader.read(Scale([rho, rho]))
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Adagrad: the learning rate of each weight falls with the sum of its squared gradients.
 
+use std::sync::Arc;
+
 use crate::formula::{self, Element, Formula, Reader};
 use crate::number::Number;
-use crate::{Setting, Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// `accumulator += g^2; w -= rate * g / (sqrt(accumulator) + epsilon)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,11 +12,12 @@ use crate::{Setting, Slot, SparseRule, bounds};
 pub struct Adagrad {
     initial_accumulator: f64,
     epsilon: f64,
+    newer: bool,
 }
 
 impl Default for Adagrad {
     fn default() -> Self {
-        Adagrad { initial_accumulator: 0.1, epsilon: 1e-7 }
+        Adagrad { initial_accumulator: 0.1, epsilon: 1e-7, newer: false }
     }
 }
 
@@ -28,6 +31,13 @@ impl Adagrad {
     /// A number added to the root. By default 1e-7; 0 in TensorFlow 1.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
+        self
+    }
+
+    /// Computes as `tf.keras.optimizers.Adagrad` of TensorFlow 2.11 and later does: epsilon is
+    /// inside of the root. By default as TensorFlow's legacy optimizer, which Estimators use.
+    pub fn newer(mut self) -> Self {
+        self.newer = true;
         self
     }
 }
@@ -59,6 +69,14 @@ impl Formula for Adagrad {
         bounds::positive("initial_accumulator + epsilon", self.initial_accumulator + self.epsilon)
     }
 
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Self::newer(*self)))
+    }
+
+    fn is_newer(&self) -> bool {
+        self.newer
+    }
+
     fn sparse(&self) -> SparseRule {
         SparseRule::TouchedRows
     }
@@ -69,7 +87,7 @@ impl Formula for Adagrad {
 
     #[inline]
     fn update<N: Number>(&self, [rate, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
-        reader.read(Step { rate, epsilon })
+        if self.newer { reader.read(Inside { rate, epsilon }) } else { reader.read(Step { rate, epsilon }) }
     }
 }
 
@@ -84,5 +102,20 @@ impl<N: Number> Element<N, 1> for Step<N> {
     fn step(self, w: N, g: N, [accumulator]: [N; 1]) -> (N, [N; 1]) {
         let accumulator = accumulator + g * g;
         (w - g * self.rate / (accumulator.sqrt() + self.epsilon), [accumulator])
+    }
+}
+
+/// The newer form, with epsilon inside of the root.
+#[derive(Clone, Copy)]
+struct Inside<N> {
+    rate: N,
+    epsilon: N,
+}
+
+impl<N: Number> Element<N, 1> for Inside<N> {
+    #[inline(always)]
+    fn step(self, w: N, g: N, [accumulator]: [N; 1]) -> (N, [N; 1]) {
+        let accumulator = accumulator + g * g;
+        (w - self.rate * g / (accumulator + self.epsilon).sqrt(), [accumulator])
     }
 }

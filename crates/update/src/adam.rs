@@ -1,9 +1,11 @@
 //! Adam and its variants: AMSGrad, and AdamW with decoupled weight decay.
 
+use std::sync::Arc;
+
 use crate::bounds::rounded;
 use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
 use crate::number::Number;
-use crate::{Setting, Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// `m` and `v` are decaying means of the gradient and of its square;
 /// `w -= rate' * m / (sqrt(v) + epsilon)`, where `rate'` corrects the bias of both, which start at
@@ -19,11 +21,12 @@ pub struct Adam {
     epsilon: f64,
     amsgrad: bool,
     weight_decay: Option<f64>,
+    newer: bool,
 }
 
 impl Default for Adam {
     fn default() -> Self {
-        Adam { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, amsgrad: false, weight_decay: None }
+        Adam { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, amsgrad: false, weight_decay: None, newer: false }
     }
 }
 
@@ -57,7 +60,15 @@ impl Adam {
     /// every weight, with or without a gradient. By default off; `tf.keras.optimizers.AdamW` uses
     /// 0.004.
     pub fn weight_decay(mut self, weight_decay: f64) -> Self {
-        self.weight_decay = Some(weight_decay);
+        // Only the newer generation has it.
+        (self.weight_decay, self.newer) = (Some(weight_decay), true);
+        self
+    }
+
+    /// Computes as `tf.keras.optimizers.Adam` of TensorFlow 2.11 and later does. By default as
+    /// TensorFlow's legacy optimizer, which Estimators use.
+    pub fn newer(mut self) -> Self {
+        self.newer = true;
         self
     }
 }
@@ -96,6 +107,14 @@ impl Formula for Adam {
         bounds::at_least_zero("weight_decay", self.weight_decay.unwrap_or(0.0))
     }
 
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Self::newer(*self)))
+    }
+
+    fn is_newer(&self) -> bool {
+        self.newer
+    }
+
     fn sparse(&self) -> SparseRule {
         SparseRule::DecayWholeTable
     }
@@ -106,12 +125,11 @@ impl Formula for Adam {
         let (beta_1, beta_2) = (rounded(self.beta_1), rounded(self.beta_2));
         let bias = |beta: f64| number(1.0) - number(beta).powf(t);
         let corrected = rate * bias(beta_2).sqrt() / bias(beta_1);
-        let (rest_1, rest_2, decay) = match self.weight_decay {
-            None => (1.0 - beta_1, 1.0 - beta_2, number(0.0)),
-            // TF: AdamW belongs to Keras's newer optimizers, which subtract in f64 and then round:
-            // 1 - 0.999 differs by 5e-5. (fixture cases adamw*)
-            Some(decay) => (1.0 - self.beta_1, 1.0 - self.beta_2, rate * number(decay)),
-        };
+        // TF: Keras's newer optimizers, also AdamW, subtract in f64 and then round: 1 - 0.999
+        // differs by 5e-5. (fixture cases newer_adam*)
+        let (rest_1, rest_2) =
+            if self.newer { (1.0 - self.beta_1, 1.0 - self.beta_2) } else { (1.0 - beta_1, 1.0 - beta_2) };
+        let decay = self.weight_decay.map_or(number(0.0), |decay| rate * number(decay));
         let [beta_1, rest_1, beta_2, rest_2, epsilon] = [beta_1, rest_1, beta_2, rest_2, self.epsilon].map(number);
         formula::scalars([corrected, beta_1, rest_1, beta_2, rest_2, epsilon, decay])
     }

@@ -1,9 +1,11 @@
 //! Adamax: Adam with a decaying maximum in place of the mean square.
 
+use std::sync::Arc;
+
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader};
+use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
 use crate::number::Number;
-use crate::{Setting, Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// `m` is the decaying mean of the gradient, `v = max(beta_2 * v, |g|)`;
 /// `w -= rate' * m / (v + epsilon)`, where `rate'` corrects `m` for having started at zero.
@@ -13,11 +15,12 @@ pub struct Adamax {
     beta_1: f64,
     beta_2: f64,
     epsilon: f64,
+    newer: bool,
 }
 
 impl Default for Adamax {
     fn default() -> Self {
-        Adamax { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7 }
+        Adamax { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, newer: false }
     }
 }
 
@@ -37,6 +40,13 @@ impl Adamax {
     /// A number added to the maximum. By default 1e-7.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
+        self
+    }
+
+    /// Computes as `tf.keras.optimizers.Adamax` of TensorFlow 2.11 and later does: a sparse
+    /// gradient moves all rows. By default as TensorFlow's legacy optimizer, which Estimators use.
+    pub fn newer(mut self) -> Self {
+        self.newer = true;
         self
     }
 }
@@ -68,21 +78,36 @@ impl Formula for Adamax {
         bounds::positive("epsilon", self.epsilon)
     }
 
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Self::newer(*self)))
+    }
+
+    fn is_newer(&self) -> bool {
+        self.newer
+    }
+
     fn sparse(&self) -> SparseRule {
-        SparseRule::TouchedRows
+        if self.newer { SparseRule::DecayWholeTable } else { SparseRule::TouchedRows }
     }
 
     fn hyper<N: Number>(&self, step: N, rate: N, _carried: N) -> [N; 8] {
         let number = |value: f64| step.number(value);
         let (beta_1, one) = (rounded(self.beta_1), number(1.0));
         let corrected = rate.rounded() / (one - number(beta_1).powf(step + one));
-        let rest_1 = number(1.0 - beta_1);
+        let rest_1 = number(1.0 - if self.newer { self.beta_1 } else { beta_1 });
         formula::scalars([corrected, number(beta_1), rest_1, number(self.beta_2), number(self.epsilon)])
     }
 
     #[inline]
     fn update<N: Number>(&self, [rate, beta_1, rest_1, beta_2, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
         reader.read(Step { rate, beta_1, rest_1, beta_2, epsilon })
+    }
+
+    #[inline]
+    fn decay<N: Number>(&self, [rate, beta_1, rest_1, beta_2, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
+        if self.newer {
+            reader.read(ZeroGradient(Step { rate, beta_1, rest_1, beta_2, epsilon }))
+        }
     }
 }
 

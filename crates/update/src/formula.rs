@@ -3,10 +3,12 @@
 //! A [`Formula`] is an [`UpdateRule`]: `update` and `decay` run its [`Element`] over slices. It is
 //! also a [`SymbolicRule`]: the same element, read once with symbols, writes the update to a tape.
 
+use std::sync::Arc;
+
 use crate::number::{Number, Symbol};
 use crate::{Hyper, Setting, Slot, SparseRule, UpdateRule, width};
 
-/// The number of scalars of a step.
+/// The number of scalars of a rule in a step.
 pub(crate) const N_SCALARS: usize = 8;
 
 /// The computation of one element in one step: a pure function of one weight, one gradient and its
@@ -101,6 +103,17 @@ pub trait Formula: Send + Sync + std::fmt::Debug {
     /// Checks that settings are in their range. The error message is written for the user.
     fn check(&self) -> Result<(), String>;
 
+    /// This rule with the arithmetic of `tf.keras.optimizers` of TensorFlow 2.11 and later, if
+    /// Keras has it there.
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        None
+    }
+
+    /// Whether this is the arithmetic of the newer generation.
+    fn is_newer(&self) -> bool {
+        false
+    }
+
     /// The treatment of rows that a sparse gradient does not name.
     fn sparse(&self) -> SparseRule;
 
@@ -145,24 +158,19 @@ pub trait SymbolicRule {
     fn carry<'t>(&self, step: Symbol<'t>, carried: Symbol<'t>) -> Symbol<'t>;
 
     /// As [`Formula::hyper`]. The caller rounds the scalars to `f32`.
-    fn hyper<'t>(&self, step: Symbol<'t>, rate: Symbol<'t>, carried: Symbol<'t>) -> [Symbol<'t>; N_SCALARS];
+    fn hyper<'t>(&self, step: Symbol<'t>, rate: Symbol<'t>, carried: Symbol<'t>) -> Vec<Symbol<'t>>;
 
     /// The new weight and slots. There must be as many slots as the rule has.
     fn update<'t>(
         &self,
-        h: [Symbol<'t>; N_SCALARS],
+        h: &[Symbol<'t>],
         w: Symbol<'t>,
         g: Symbol<'t>,
         slots: &[Symbol<'t>],
     ) -> (Symbol<'t>, Vec<Symbol<'t>>);
 
     /// The new weight and slots of rows without a gradient.
-    fn decay<'t>(
-        &self,
-        h: [Symbol<'t>; N_SCALARS],
-        w: Symbol<'t>,
-        slots: &[Symbol<'t>],
-    ) -> (Symbol<'t>, Vec<Symbol<'t>>);
+    fn decay<'t>(&self, h: &[Symbol<'t>], w: Symbol<'t>, slots: &[Symbol<'t>]) -> (Symbol<'t>, Vec<Symbol<'t>>);
 }
 
 impl<F: Formula> UpdateRule for F {
@@ -190,9 +198,18 @@ impl<F: Formula> UpdateRule for F {
         Formula::check(self)
     }
 
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Formula::newer(self)
+    }
+
+    fn is_newer(&self) -> bool {
+        Formula::is_newer(self)
+    }
+
     fn hyper(&self, step: u64, learning_rate: f64) -> Hyper {
         let carried = self.carried_after(step.saturating_add(1));
-        Hyper(Formula::hyper(self, step as f64, learning_rate, carried).map(|scalar| scalar as f32))
+        let scalars = Formula::hyper(self, step as f64, learning_rate, carried);
+        Hyper(std::array::from_fn(|i| scalars.get(i).copied().unwrap_or(0.0) as f32))
     }
 
     fn sparse(&self) -> SparseRule {
@@ -200,11 +217,11 @@ impl<F: Formula> UpdateRule for F {
     }
 
     fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        Formula::update(self, h.0, Slices { w, g, slots })
+        Formula::update(self, inner(&h.0), Slices { w, g, slots })
     }
 
     fn decay(&self, h: &Hyper, w: &mut [f32], slots: &mut [&mut [f32]]) {
-        Formula::decay(self, h.0, Slices { w, g: &[], slots })
+        Formula::decay(self, inner(&h.0), Slices { w, g: &[], slots })
     }
 
     fn symbolic(&self) -> Option<&dyn SymbolicRule> {
@@ -221,39 +238,39 @@ impl<F: Formula> SymbolicRule for F {
         Formula::carry(self, step, carried)
     }
 
-    fn hyper<'t>(&self, step: Symbol<'t>, rate: Symbol<'t>, carried: Symbol<'t>) -> [Symbol<'t>; N_SCALARS] {
-        Formula::hyper(self, step, rate, carried)
+    fn hyper<'t>(&self, step: Symbol<'t>, rate: Symbol<'t>, carried: Symbol<'t>) -> Vec<Symbol<'t>> {
+        Formula::hyper(self, step, rate, carried).to_vec()
     }
 
     fn update<'t>(
         &self,
-        h: [Symbol<'t>; N_SCALARS],
+        h: &[Symbol<'t>],
         w: Symbol<'t>,
         g: Symbol<'t>,
         slots: &[Symbol<'t>],
     ) -> (Symbol<'t>, Vec<Symbol<'t>>) {
         let mut state = (w, slots.to_vec());
-        Formula::update(self, h, Once { state: &mut state, g });
+        Formula::update(self, inner(h), Once { state: &mut state, g });
         state
     }
 
-    fn decay<'t>(
-        &self,
-        h: [Symbol<'t>; N_SCALARS],
-        w: Symbol<'t>,
-        slots: &[Symbol<'t>],
-    ) -> (Symbol<'t>, Vec<Symbol<'t>>) {
+    fn decay<'t>(&self, h: &[Symbol<'t>], w: Symbol<'t>, slots: &[Symbol<'t>]) -> (Symbol<'t>, Vec<Symbol<'t>>) {
         let mut state = (w, slots.to_vec());
-        Formula::decay(self, h, Once { state: &mut state, g: w });
+        Formula::decay(self, inner(h), Once { state: &mut state, g: w });
         state
     }
 }
 
+/// The scalars of the rule itself, which come first.
+fn inner<N: Copy>(h: &[N]) -> [N; N_SCALARS] {
+    std::array::from_fn(|i| h[i])
+}
+
 /// Runs an element over every index.
-struct Slices<'a, 'b> {
-    w: &'a mut [f32],
-    g: &'a [f32],
-    slots: &'a mut [&'b mut [f32]],
+pub(crate) struct Slices<'a, 'b> {
+    pub w: &'a mut [f32],
+    pub g: &'a [f32],
+    pub slots: &'a mut [&'b mut [f32]],
 }
 
 impl Reader<f32> for Slices<'_, '_> {
@@ -264,9 +281,9 @@ impl Reader<f32> for Slices<'_, '_> {
 }
 
 /// Runs an element once.
-struct Once<'a, N> {
-    state: &'a mut (N, Vec<N>),
-    g: N,
+pub(crate) struct Once<'a, N> {
+    pub state: &'a mut (N, Vec<N>),
+    pub g: N,
 }
 
 impl<N: Number> Reader<N> for Once<'_, N> {

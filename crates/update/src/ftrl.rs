@@ -1,10 +1,12 @@
 //! FTRL (follow the regularized leader, proximal): for sparse linear models; L1 makes weights
 //! exactly zero.
 
+use std::sync::Arc;
+
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader};
+use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
 use crate::number::Number;
-use crate::{Setting, Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// With `p(n) = n^-power`, a square root by default, each step changes the slots by
 /// `z += g + 2 * l2_shrinkage * w - (p(n + g^2) - p(n)) / rate * w; n += g^2`. The weight is then a
@@ -22,11 +24,20 @@ pub struct Ftrl {
     l2: f64,
     l2_shrinkage: f64,
     beta: f64,
+    newer: bool,
 }
 
 impl Default for Ftrl {
     fn default() -> Self {
-        Ftrl { learning_rate_power: -0.5, initial_accumulator: 0.1, l1: 0.0, l2: 0.0, l2_shrinkage: 0.0, beta: 0.0 }
+        Ftrl {
+            learning_rate_power: -0.5,
+            initial_accumulator: 0.1,
+            l1: 0.0,
+            l2: 0.0,
+            l2_shrinkage: 0.0,
+            beta: 0.0,
+            newer: false,
+        }
     }
 }
 
@@ -66,6 +77,13 @@ impl Ftrl {
     /// Dampens the first steps. By default 0.
     pub fn beta(mut self, beta: f64) -> Self {
         self.beta = beta;
+        self
+    }
+
+    /// Computes as `tf.keras.optimizers.Ftrl` of TensorFlow 2.11 and later does: a sparse gradient
+    /// computes all rows anew. By default as TensorFlow's legacy optimizer, which Estimators use.
+    pub fn newer(mut self) -> Self {
+        self.newer = true;
         self
     }
 }
@@ -110,8 +128,16 @@ impl Formula for Ftrl {
         bounds::at_least_zero("beta", self.beta)
     }
 
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Self::newer(*self)))
+    }
+
+    fn is_newer(&self) -> bool {
+        self.newer
+    }
+
     fn sparse(&self) -> SparseRule {
-        SparseRule::TouchedRows
+        if self.newer { SparseRule::DecayWholeTable } else { SparseRule::TouchedRows }
     }
 
     fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
@@ -130,6 +156,19 @@ impl Formula for Ftrl {
             reader.read(Step { rate, l1, twice_l2, twice_shrinkage, power: N::sqrt })
         } else {
             reader.read(Step { rate, l1, twice_l2, twice_shrinkage, power: move |n: N| n.powf(power) })
+        }
+    }
+
+    #[inline]
+    fn decay<N: Number>(&self, [rate, l1, twice_l2, twice_shrinkage, power, ..]: [N; 8], reader: impl Reader<N>) {
+        if !self.newer {
+            return;
+        }
+        if self.learning_rate_power as f32 == -0.5 {
+            reader.read(ZeroGradient(Step { rate, l1, twice_l2, twice_shrinkage, power: N::sqrt }))
+        } else {
+            let power = move |n: N| n.powf(power);
+            reader.read(ZeroGradient(Step { rate, l1, twice_l2, twice_shrinkage, power }))
         }
     }
 }

@@ -32,14 +32,18 @@
 #![warn(clippy::return_self_not_must_use)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+use std::sync::Arc;
+
 mod adadelta;
 mod adagrad;
 mod adam;
 mod adamax;
 mod bounds;
 mod constraint;
+mod extended;
 mod formula;
 mod ftrl;
+mod lion;
 mod nadam;
 mod number;
 mod rmsprop;
@@ -55,8 +59,10 @@ pub use adamax::Adamax;
 pub use constraint::{
     ALL_CONSTRAINTS, Constraint, MaxNorm, Measure, MinMaxNorm, NonNeg, Scaling, SymbolicConstraint, UnitNorm,
 };
+pub use extended::{Ema, Extended};
 pub use formula::{Element, Formula, Reader, SymbolicRule};
 pub use ftrl::Ftrl;
+pub use lion::Lion;
 pub use nadam::Nadam;
 pub use number::{Number, Operation, Symbol, Tape};
 pub use rmsprop::RmsProp;
@@ -66,7 +72,10 @@ pub use sgd::Sgd;
 
 /// The scalars of one step. Each rule defines the meaning of its positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hyper(pub [f32; 8]);
+pub struct Hyper(pub [f32; N_SCALARS]);
+
+/// The number of scalars of a step: 8 of a rule, and 3 of its [`Extended`] form.
+pub const N_SCALARS: usize = 11;
 
 /// A tensor of a variable's shape that the rule keeps between steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,6 +131,17 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// Checks that settings are in their range. The error message is written for the user.
     fn check(&self) -> Result<(), String>;
 
+    /// This rule with the arithmetic of `tf.keras.optimizers` of TensorFlow 2.11 and later, if
+    /// Keras has it there.
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        None
+    }
+
+    /// Whether this is the arithmetic of the newer generation.
+    fn is_newer(&self) -> bool {
+        false
+    }
+
     /// The scalars of one step; `step` counts from 0, the first update.
     fn hyper(&self, step: u64, learning_rate: f64) -> Hyper;
 
@@ -143,7 +163,7 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
 }
 
 /// Every rule with its defaults, for lookup by name and for tests of all rules.
-pub const ALL_RULES: [fn() -> Box<dyn UpdateRule>; 8] = [
+pub const ALL_RULES: [fn() -> Box<dyn UpdateRule>; 9] = [
     || Box::new(Sgd::default()),
     || Box::new(Adagrad::default()),
     || Box::new(Adam::default()),
@@ -152,4 +172,5 @@ pub const ALL_RULES: [fn() -> Box<dyn UpdateRule>; 8] = [
     || Box::new(Adadelta::default()),
     || Box::new(Adamax::default()),
     || Box::new(Nadam::default()),
+    || Box::new(Lion::default()),
 ];

@@ -1,9 +1,11 @@
 //! Nadam: Adam with Nesterov momentum, where a schedule warms up the momentum.
 
+use std::sync::Arc;
+
 use crate::bounds::rounded;
-use crate::formula::{Element, Formula, Reader, Scale};
+use crate::formula::{Element, Formula, Reader, Scale, ZeroGradient};
 use crate::number::Number;
-use crate::{Setting, Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// Step t mixes gradient and mean gradient by
 /// `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) / 2)`:
@@ -19,11 +21,12 @@ pub struct Nadam {
     beta_2: f64,
     epsilon: f64,
     schedule_decay: f64,
+    newer: bool,
 }
 
 impl Default for Nadam {
     fn default() -> Self {
-        Nadam { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, schedule_decay: 0.004 }
+        Nadam { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, schedule_decay: 0.004, newer: false }
     }
 }
 
@@ -77,6 +80,14 @@ impl Nadam {
         let distance = number(0.5) * number(0.96).powf(number(self.schedule_decay) * t);
         number(rounded(self.beta_1)) * (number(1.0) - distance)
     }
+
+    /// Computes as `tf.keras.optimizers.Nadam` of TensorFlow 2.11 and later does: the momentum
+    /// warms up with `schedule_decay` 1, and a sparse gradient moves all rows. By default as
+    /// TensorFlow's legacy optimizer, which Estimators use.
+    pub fn newer(mut self) -> Self {
+        (self.newer, self.schedule_decay) = (true, 1.0);
+        self
+    }
 }
 
 impl Formula for Nadam {
@@ -95,12 +106,14 @@ impl Formula for Nadam {
     }
 
     fn settings(&self) -> Option<Vec<(&'static str, Setting)>> {
-        Some(vec![
+        let mut settings = vec![
             ("beta_1", Setting::Number(self.beta_1)),
             ("beta_2", Setting::Number(self.beta_2)),
             ("epsilon", Setting::Number(self.epsilon)),
-            ("schedule_decay", Setting::Number(self.schedule_decay)),
-        ])
+        ];
+        // In the newer form it is always 1.
+        settings.extend((!self.newer).then_some(("schedule_decay", Setting::Number(self.schedule_decay))));
+        Some(settings)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -108,6 +121,14 @@ impl Formula for Nadam {
         bounds::below_one("beta_2", self.beta_2)?;
         bounds::positive("epsilon", self.epsilon)?;
         bounds::at_least_zero("schedule_decay", self.schedule_decay)
+    }
+
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Self::newer(*self)))
+    }
+
+    fn is_newer(&self) -> bool {
+        self.newer
     }
 
     fn sparse(&self) -> SparseRule {
@@ -145,13 +166,14 @@ impl Formula for Nadam {
 
     #[inline]
     fn update<N: Number>(&self, h: [N; 8], reader: impl Reader<N>) {
-        let [of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon] = h;
-        reader.read(Step { of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon })
+        reader.read(Step::new(h))
     }
 
     #[inline]
-    fn decay<N: Number>(&self, [_, _, _, beta_1, _, beta_2, _, _]: [N; 8], reader: impl Reader<N>) {
-        reader.read(Scale([beta_1, beta_2]))
+    fn decay<N: Number>(&self, h: [N; 8], reader: impl Reader<N>) {
+        let step = Step::new(h);
+        // TF: the newer Nadam makes a dense gradient of a sparse one. (fixture case newer_nadam)
+        if self.newer { reader.read(ZeroGradient(step)) } else { reader.read(Scale([step.beta_1, step.beta_2])) }
     }
 }
 
@@ -168,6 +190,13 @@ struct Step<N> {
     beta_2: N,
     rest_2: N,
     epsilon: N,
+}
+
+impl<N: Number> Step<N> {
+    #[inline(always)]
+    fn new([of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon]: [N; 8]) -> Step<N> {
+        Step { of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon }
+    }
 }
 
 impl<N: Number> Element<N, 2> for Step<N> {

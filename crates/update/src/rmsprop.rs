@@ -1,10 +1,12 @@
 //! RMSprop: divides the gradient by the root of its decaying mean square; optionally centered,
 //! optionally with momentum.
 
+use std::sync::Arc;
+
 use crate::bounds::rounded;
 use crate::formula::{self, Element, Formula, Reader, Scale};
 use crate::number::Number;
-use crate::{Setting, Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// `rms = rho * rms + (1 - rho) * g^2`. In the centered form, `mg` is the mean gradient, and the
 /// variance `rms - mg^2` replaces `rms`.
@@ -26,11 +28,12 @@ pub struct RmsProp {
     epsilon: f64,
     centered: bool,
     v1: bool,
+    newer: bool,
 }
 
 impl Default for RmsProp {
     fn default() -> Self {
-        RmsProp { rho: 0.9, momentum: 0.0, epsilon: 1e-7, centered: false, v1: false }
+        RmsProp { rho: 0.9, momentum: 0.0, epsilon: 1e-7, centered: false, v1: false, newer: false }
     }
 }
 
@@ -70,6 +73,14 @@ impl RmsProp {
     fn has_momentum(&self) -> bool {
         self.v1 || self.momentum > 0.0
     }
+
+    /// Computes as `tf.keras.optimizers.RMSprop` of TensorFlow 2.11 and later does: epsilon is
+    /// always inside of the root, and momentum moves all rows of a table. By default as
+    /// TensorFlow's legacy optimizer, which Estimators use.
+    pub fn newer(mut self) -> Self {
+        self.newer = true;
+        self
+    }
 }
 
 impl Formula for RmsProp {
@@ -107,13 +118,21 @@ impl Formula for RmsProp {
         bounds::positive("epsilon", self.epsilon)
     }
 
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Self::newer(*self)))
+    }
+
+    fn is_newer(&self) -> bool {
+        self.newer
+    }
+
     fn sparse(&self) -> SparseRule {
-        if self.has_momentum() { SparseRule::TouchedRows } else { SparseRule::DecayWholeTable }
+        if self.has_momentum() && !self.newer { SparseRule::TouchedRows } else { SparseRule::DecayWholeTable }
     }
 
     fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
         let setting = |value: f64| rate.number(value);
-        let (rho, rest) = (setting(self.rho), setting(1.0 - rounded(self.rho)));
+        let (rho, rest) = (setting(self.rho), setting(1.0 - if self.newer { self.rho } else { rounded(self.rho) }));
         formula::scalars([rate, rho, rest, setting(self.momentum), setting(self.epsilon)])
     }
 
@@ -121,6 +140,8 @@ impl Formula for RmsProp {
     fn update<N: Number>(&self, [rate, rho, rest, momentum, epsilon, ..]: [N; 8], reader: impl Reader<N>) {
         let step = Step { rate, rho, rest, momentum, epsilon };
         match (self.has_momentum(), self.centered) {
+            (false, false) if self.newer => reader.read(Inside(step)),
+            (false, true) if self.newer => reader.read(CenteredInside(step)),
             (false, false) => reader.read(Plain(step)),
             (false, true) => reader.read(Centered(step)),
             (true, false) => reader.read(Momentum(step)),
@@ -129,11 +150,13 @@ impl Formula for RmsProp {
     }
 
     #[inline]
-    fn decay<N: Number>(&self, [_, rho, ..]: [N; 8], reader: impl Reader<N>) {
-        match (self.sparse(), self.centered) {
-            (SparseRule::TouchedRows, _) => {}
-            (SparseRule::DecayWholeTable, false) => reader.read(Scale([rho])),
-            (SparseRule::DecayWholeTable, true) => reader.read(Scale([rho, rho])),
+    fn decay<N: Number>(&self, [_, rho, _, momentum, ..]: [N; 8], reader: impl Reader<N>) {
+        match (Formula::sparse(self), self.has_momentum(), self.centered) {
+            (SparseRule::TouchedRows, ..) => {}
+            (SparseRule::DecayWholeTable, false, false) => reader.read(Scale([rho])),
+            (SparseRule::DecayWholeTable, false, true) => reader.read(Scale([rho, rho])),
+            (SparseRule::DecayWholeTable, true, false) => reader.read(Rolling([rho, momentum])),
+            (SparseRule::DecayWholeTable, true, true) => reader.read(Rolling([rho, momentum, rho])),
         }
     }
 }
@@ -183,6 +206,44 @@ impl<N: Number> Element<N, 2> for Centered<N> {
     fn step(self, w: N, g: N, [rms, mg]: [N; 2]) -> (N, [N; 2]) {
         let (rms, mg) = (self.0.mean(rms, g * g), self.0.mean(mg, g));
         (self.0.weight(w, g, rms - mg * mg), [rms, mg])
+    }
+}
+
+/// The newer form without momentum, with epsilon inside of the root.
+#[derive(Clone, Copy)]
+struct Inside<N>(Step<N>);
+
+impl<N: Number> Element<N, 1> for Inside<N> {
+    #[inline(always)]
+    fn step(self, w: N, g: N, [rms]: [N; 1]) -> (N, [N; 1]) {
+        let rms = self.0.mean(rms, g * g);
+        (w - self.0.rate * g / (rms + self.0.epsilon).sqrt(), [rms])
+    }
+}
+
+#[derive(Clone, Copy)]
+struct CenteredInside<N>(Step<N>);
+
+impl<N: Number> Element<N, 2> for CenteredInside<N> {
+    #[inline(always)]
+    fn step(self, w: N, g: N, [rms, mg]: [N; 2]) -> (N, [N; 2]) {
+        let (rms, mg) = (self.0.mean(rms, g * g), self.0.mean(mg, g));
+        (w - self.0.rate * g / (rms - mg * mg + self.0.epsilon).sqrt(), [rms, mg])
+    }
+}
+
+/// A row without a gradient in the newer form: slots decay, and the momentum, the second slot, goes
+/// on moving the weight.
+#[derive(Clone, Copy)]
+struct Rolling<N, const S: usize>([N; S]);
+
+impl<N: Number, const S: usize> Element<N, S> for Rolling<N, S> {
+    const READS_GRADIENT: bool = false;
+
+    #[inline(always)]
+    fn step(self, w: N, _: N, slots: [N; S]) -> (N, [N; S]) {
+        let slots: [N; S] = std::array::from_fn(|k| slots[k] * self.0[k]);
+        (w - slots[1], slots)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Gradient descent, plain or with (Nesterov) momentum.
 
-use crate::formula::{self, Element, Formula, Reader};
+use std::sync::Arc;
+
+use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
 use crate::number::Number;
-use crate::{Setting, Slot, SparseRule, bounds};
+use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// `velocity = momentum * velocity - rate * g; w += velocity`. Without momentum, `w -= rate * g`
 /// and there is no slot.
@@ -11,6 +13,7 @@ use crate::{Setting, Slot, SparseRule, bounds};
 pub struct Sgd {
     momentum: f64,
     nesterov: bool,
+    newer: bool,
 }
 
 impl Sgd {
@@ -29,6 +32,13 @@ impl Sgd {
 
     fn has_momentum(&self) -> bool {
         self.momentum > 0.0
+    }
+
+    /// Computes as `tf.keras.optimizers.SGD` of TensorFlow 2.11 and later does: momentum moves all
+    /// rows of a table. By default as TensorFlow's legacy optimizer, which Estimators use.
+    pub fn newer(mut self) -> Self {
+        self.newer = true;
+        self
     }
 }
 
@@ -57,8 +67,17 @@ impl Formula for Sgd {
         bounds::zero_to_one("momentum", self.momentum)
     }
 
+    fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Self::newer(*self)))
+    }
+
+    fn is_newer(&self) -> bool {
+        self.newer
+    }
+
     fn sparse(&self) -> SparseRule {
-        SparseRule::TouchedRows
+        // TF: the newer SGD adds the momentum to the whole table. (fixture case newer_sgd_momentum)
+        if self.newer && self.has_momentum() { SparseRule::DecayWholeTable } else { SparseRule::TouchedRows }
     }
 
     fn hyper<N: Number>(&self, _step: N, rate: N, _carried: N) -> [N; 8] {
@@ -71,6 +90,13 @@ impl Formula for Sgd {
             reader.read(Momentum { rate, momentum, nesterov: self.nesterov })
         } else {
             reader.read(Plain { rate })
+        }
+    }
+
+    #[inline]
+    fn decay<N: Number>(&self, [rate, momentum, ..]: [N; 8], reader: impl Reader<N>) {
+        if self.newer && self.has_momentum() {
+            reader.read(ZeroGradient(Momentum { rate, momentum, nesterov: self.nesterov }))
         }
     }
 }

@@ -112,7 +112,7 @@ impl Width {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Sgd, UpdateRule};
+    use crate::{Adadelta, Adagrad, Adam, Adamax, Ema, Extended, Ftrl, Lion, Nadam, RmsProp, Sgd, UpdateRule};
     use std::cell::Cell;
 
     thread_local! {
@@ -137,6 +137,17 @@ mod tests {
             Box::new(Adadelta::default()),
             Box::new(Adamax::default()),
             Box::new(Nadam::default()),
+            Box::new(Lion::default()),
+            Box::new(Sgd::default().momentum(0.9).newer()),
+            Box::new(Adagrad::default().newer()),
+            Box::new(Ftrl::default().newer()),
+            Box::new(RmsProp::default().newer()),
+            Box::new(RmsProp::default().centered(true).newer()),
+            Box::new(RmsProp::default().momentum(0.9).centered(true).newer()),
+            Box::new(Adadelta::default().newer()),
+            Box::new(Adamax::default().newer()),
+            Box::new(Nadam::default().newer()),
+            Box::new(Extended::new(std::sync::Arc::new(Adam::default().newer()), Some(0.1), Some(Ema::default()))),
         ]
     }
 

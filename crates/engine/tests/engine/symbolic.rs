@@ -10,8 +10,8 @@ use estimand_engine::Session;
 use estimand_graph::{Graph, Initializer, Minimize, Optimizer, Role, Tensor, gradients, symbolic_projection};
 use estimand_tensor::{Array, DType, Dim, Result, Shape};
 use estimand_update::{
-    ALL_CONSTRAINTS, ALL_RULES, Adadelta, Adagrad, Adam, Adamax, Constraint, Ftrl, Hyper, MaxNorm, MinMaxNorm, Nadam,
-    RmsProp, Schedule, Sgd, Slot, SparseRule, UnitNorm, UpdateRule,
+    ALL_CONSTRAINTS, ALL_RULES, Adadelta, Adagrad, Adam, Adamax, Constraint, Ema, Extended, Ftrl, Hyper, Lion, MaxNorm,
+    MinMaxNorm, N_SCALARS, Nadam, RmsProp, Schedule, Sgd, Slot, SparseRule, UnitNorm, UpdateRule,
 };
 
 const ROWS: usize = 6;
@@ -52,7 +52,28 @@ fn rules() -> Vec<Rule> {
         rule(Adadelta::default()),
         rule(Adamax::default()),
         rule(Nadam::default()),
+        rule(Lion::default()),
+        rule(Sgd::default().momentum(0.9).nesterov(true).newer()),
+        rule(Adagrad::default().newer()),
+        rule(Ftrl::default().l1(0.3).newer()),
+        rule(RmsProp::default().newer()),
+        rule(RmsProp::default().momentum(0.9).centered(true).newer()),
+        rule(Adadelta::default().newer()),
+        rule(Adamax::default().newer()),
+        rule(Nadam::default().newer()),
+        extended(Sgd::default(), Some(0.1), None),
+        extended(Nadam::default().newer(), Some(0.1), Some(Ema::default().momentum(0.8).overwrite_frequency(3))),
     ]
+}
+
+/// A rule with weight decay and with an average.
+fn extended(rule: impl UpdateRule + Copy + 'static, decay: Option<f64>, ema: Option<Ema>) -> Rule {
+    let optimizer = move |rate| {
+        let optimizer = Optimizer::new(rule, rate);
+        let optimizer = decay.map_or(optimizer.clone(), |decay| optimizer.weight_decay(decay));
+        ema.map_or(optimizer.clone(), |ema| optimizer.ema(ema))
+    };
+    Rule { rule: Box::new(Extended::new(Arc::new(rule), decay, ema)), optimizer: Box::new(optimizer) }
 }
 
 /// Every variant of `Schedule`, and each setting that selects another formula.
@@ -295,7 +316,7 @@ fn scalars_are_those_of_the_rules() -> Result<()> {
             let optimizer = optimizer(schedule.clone());
             let update = optimizer.symbolic()?;
             let scalars = update.scalars(&step, update.carried().map(|_| &carried))?.scalars;
-            let scalars = Tensor::stack(&scalars.each_ref(), 0);
+            let scalars = Tensor::stack(&scalars.iter().collect::<Vec<_>>(), 0);
             let mut session = Session::new(&g)?;
             for at in steps {
                 let product =
@@ -407,7 +428,7 @@ impl UpdateRule for Foreign {
         Ok(())
     }
     fn hyper(&self, _step: u64, _learning_rate: f64) -> Hyper {
-        Hyper([0.0; 8])
+        Hyper([0.0; N_SCALARS])
     }
     fn sparse(&self) -> SparseRule {
         SparseRule::TouchedRows

@@ -98,7 +98,7 @@ fn number(array: &Array) -> Result<String> {
     }
 }
 
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     match name.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", name.replace('"', "\"\"")),
         false => name.to_string(),
@@ -171,7 +171,7 @@ impl Hook for CsvLogHook {
 }
 
 /// A file to which rows are appended.
-struct LogFile {
+pub(crate) struct LogFile {
     file: File,
     path: PathBuf,
     /// The size in bytes of the complete rows.
@@ -179,6 +179,20 @@ struct LogFile {
 }
 
 impl LogFile {
+    /// Opens a file with this header, and cuts off rows of this step and later ones.
+    pub(crate) fn open_before(path: PathBuf, header: &str, step: u64) -> Result<LogFile> {
+        match step.checked_sub(1) {
+            Some(last) => LogFile::open(path, header, last),
+            None => {
+                // No row stays, not even that of step 0.
+                if path.exists() {
+                    fs::remove_file(&path).map_err(|e| Error::io(&path, "remove", &e))?;
+                }
+                LogFile::open(path, header, 0)
+            }
+        }
+    }
+
     /// Opens a file with this header, and cuts off rows of steps after `step`.
     fn open(path: PathBuf, header: &str, step: u64) -> Result<LogFile> {
         if let Some(folder) = path.parent() {
@@ -199,7 +213,7 @@ impl LogFile {
         Ok(log)
     }
 
-    fn append(&mut self, row: &str) -> Result<()> {
+    pub(crate) fn append(&mut self, row: &str) -> Result<()> {
         if let Err(error) = self.file.write_all(row.as_bytes()) {
             // An incomplete row would corrupt the next one. If this fails too, the error of the
             // write reports the cause.
@@ -210,7 +224,7 @@ impl LogFile {
         Ok(())
     }
 
-    fn sync(&mut self) -> Result<()> {
+    pub(crate) fn sync(&mut self) -> Result<()> {
         self.file.sync_data().map_err(|e| Error::io(&self.path, "sync", &e))
     }
 }

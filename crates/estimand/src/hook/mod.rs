@@ -45,6 +45,7 @@ mod watched;
 pub use all::{ALL_HOOKS, HookExample};
 pub use checkpoint_saver::{CheckpointListener, CheckpointSaverHook};
 pub use csv_log::CsvLogHook;
+pub(crate) use csv_log::{LogFile, quoted};
 pub use early_stopping::EarlyStoppingHook;
 pub use feed::Feed;
 pub use feed_fn::FeedFnHook;

@@ -8,7 +8,8 @@ use estimand_nn::config::CustomObjects;
 use estimand_nn::loss::{self, Loss, Reduction};
 use estimand_nn::metric::{self, MetricValue};
 use estimand_nn::optimizer;
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Array, Error, Result};
+use estimand_update::Schedule;
 use serde_json::json;
 
 use super::model::Model;
@@ -55,7 +56,8 @@ impl Compile {
     /// An optimizer, and the loss of every output. Both are values or Keras' names.
     ///
     /// By name, optimizers are those of `tf.keras.optimizers`, with their default learning rates.
-    /// `Optimizer::new(Adam::default(), 0.01)` sets another.
+    /// `Optimizer::keras(Adam::default(), 0.01)` sets another. `Optimizer::new` makes the legacy
+    /// optimizer, which Estimators use.
     #[track_caller]
     pub fn new(optimizer: impl Into<OptimizerChoice>, loss: impl Into<LossChoice>) -> Compile {
         let (optimizer, loss, site) = (optimizer.into(), loss.into(), Location::caller());
@@ -216,10 +218,15 @@ fn named_loss(name: &str) -> Result<Box<dyn Loss>> {
 }
 
 /// Keras' names of optimizers.
-const OPTIMIZERS: [&str; 9] = ["sgd", "rmsprop", "adam", "adamw", "adadelta", "adagrad", "adamax", "nadam", "ftrl"];
+const OPTIMIZERS: [&str; 10] =
+    ["sgd", "rmsprop", "adam", "adamw", "adadelta", "adagrad", "adamax", "nadam", "ftrl", "lion"];
 
 /// The optimizer of the newer generation with this name, all settings at their defaults.
 fn named_optimizer(name: &str) -> Result<Optimizer> {
+    if name.eq_ignore_ascii_case("adafactor") {
+        return Err(Error::unsupported("there is no Adafactor: its step depends on means over whole variables")
+            .help("use `adam` or `lion`"));
+    }
     if !OPTIMIZERS.contains(&&*name.to_ascii_lowercase()) {
         return Err(Error::unknown("optimizer", name, OPTIMIZERS));
     }
@@ -319,6 +326,10 @@ impl Model {
     pub fn compile(&mut self, compile: Compile) -> Result<()> {
         let place = |error: Error| error.context(format!("in compile of model `{}`", self.name()));
         let settings = self.settings_of(&compile).map_err(place)?;
+        self.rate = match settings.optimizer.learning_rate() {
+            Schedule::Constant(rate) => Some(*rate as f32),
+            _ => None,
+        };
         let was_compiled = self.settings.replace(settings).is_some();
         self.programs = Programs::default();
         if was_compiled { self.keep_weights_only() } else { Ok(()) }
@@ -345,9 +356,45 @@ impl Model {
                 metrics: metrics.collect::<Result<_>>()?,
             })
         };
-        let optimizer = compile.optimizer.or_named(named_optimizer)?;
+        let optimizer = compile.optimizer.or_named(named_optimizer)?.with_rate_variable();
         optimizer.check()?;
         let outputs = names.iter().map(output).collect::<Result<_>>()?;
         Ok(Settings { optimizer, outputs, site: compile.site })
+    }
+}
+
+impl Model {
+    /// The learning rate of the next step. Of a schedule, it is the rate at the current step.
+    pub fn learning_rate(&self) -> Result<f64> {
+        let settings = self.check_compiled()?;
+        Ok(self.rate.map_or_else(|| settings.optimizer.learning_rate().rate(self.weights.step), f64::from))
+    }
+
+    /// Sets the learning rate from the next step on; nothing is compiled again. As in Keras, a
+    /// learning rate that is a schedule cannot be set.
+    pub fn set_learning_rate(&mut self, rate: f64) -> Result<()> {
+        self.check_compiled()?;
+        if self.rate.is_none() {
+            let text = format!("the learning rate of model `{}` is a schedule, which cannot be set", self.name());
+            return Err(Error::config(text).help("compile the model with a number as the learning rate"));
+        }
+        Schedule::Constant(rate).check().map_err(Error::config)?;
+        self.rate = Some(rate as f32);
+        self.write_rate()
+    }
+
+    /// Whether the learning rate is a schedule.
+    pub(super) fn has_schedule(&self) -> bool {
+        self.settings.is_some() && self.rate.is_none()
+    }
+
+    /// Writes the learning rate to the state, if a training step reads it there.
+    pub(super) fn write_rate(&mut self) -> Result<()> {
+        match (&self.rate_variable, self.rate) {
+            (Some(name), Some(rate)) if self.weights.state.holds(name) => {
+                self.weights.state.write(name, &Array::scalar(rate))
+            }
+            _ => Ok(()),
+        }
     }
 }

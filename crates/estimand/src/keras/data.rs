@@ -3,6 +3,7 @@
 use estimand_data::{Dataset, Unit};
 use estimand_tensor::{Array, Batch, Error, Result};
 
+use super::csr::CsrRows;
 use super::layout::n_rows;
 use super::model::Model;
 
@@ -60,7 +61,26 @@ pub struct Data(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Arrays { x: Arrays, y: Option<Arrays>, weights: Option<Array> },
+    Sparse { x: CsrRows, y: Option<Arrays>, weights: Option<Array> },
     Dataset(Dataset),
+}
+
+impl<Y: Into<Arrays>> From<(CsrRows, Y)> for Data {
+    fn from((x, y): (CsrRows, Y)) -> Data {
+        Data(Kind::Sparse { x, y: Some(y.into()), weights: None })
+    }
+}
+
+impl<Y: Into<Arrays>> From<(CsrRows, Y, &Array)> for Data {
+    fn from((x, y, weights): (CsrRows, Y, &Array)) -> Data {
+        Data(Kind::Sparse { x, y: Some(y.into()), weights: Some(weights.clone()) })
+    }
+}
+
+impl From<CsrRows> for Data {
+    fn from(x: CsrRows) -> Data {
+        Data(Kind::Sparse { x, y: None, weights: None })
+    }
 }
 
 impl<X: Into<Arrays>, Y: Into<Arrays>> From<(X, Y)> for Data {
@@ -120,27 +140,37 @@ pub(super) const BATCH_SIZE: usize = 32;
 impl Data {
     /// Arrays as one batch, with the names of the model's inputs and outputs.
     pub(super) fn batch(&self, model: &Model) -> Result<Option<Batch>> {
-        let Kind::Arrays { x, y, weights } = &self.0 else { return Ok(None) };
-        check_rows(x, y.as_ref(), weights.as_ref())?;
-        let mut batch = Batch::new();
-        for (name, array) in named(x, &model.input_names(), "input")? {
-            batch = batch.with_feature(&name, array)?;
-        }
-        if let Some(y) = y {
-            let outputs = model.output_names();
-            for (name, array) in named(y, &outputs.iter().map(String::as_str).collect::<Vec<_>>(), "output")? {
-                batch = batch.with_label(&name, array)?;
+        match &self.0 {
+            Kind::Arrays { x, y, weights } => {
+                check_rows(x, y.as_ref(), weights.as_ref())?;
+                let mut batch = Batch::new();
+                for (name, array) in named(x, &model.input_names(), "input")? {
+                    batch = batch.with_feature(&name, array)?;
+                }
+                with_labels(batch, model, y.as_ref(), weights.as_ref()).map(Some)
             }
+            Kind::Sparse { x, y, weights } => {
+                let batch = Batch::new().with_feature(sparse_input(model)?, x.dense()?)?;
+                with_labels(batch, model, y.as_ref(), weights.as_ref()).map(Some)
+            }
+            Kind::Dataset(_) => Ok(None),
         }
-        Ok(Some(match weights {
-            Some(weights) => batch.with_weights(weights.clone())?,
-            None => batch,
-        }))
+    }
+
+    /// All rows, with CSR rows still sparse.
+    fn rows(&self, model: &Model) -> Result<Option<Batch>> {
+        match &self.0 {
+            Kind::Sparse { x, y, weights } => {
+                sparse_input(model)?;
+                with_labels(x.batch()?, model, y.as_ref(), weights.as_ref()).map(Some)
+            }
+            Kind::Arrays { .. } | Kind::Dataset(_) => self.batch(model),
+        }
     }
 
     /// Batches of this many rows; `shuffled` gives them a new order in each epoch.
     pub(super) fn batches(&self, model: &Model, batch_size: Option<usize>, shuffled: bool) -> Result<Batches> {
-        if let Some(rows) = self.batch(model)? {
+        if let Some(rows) = self.rows(model)? {
             let size = batch_size.unwrap_or(BATCH_SIZE);
             if size == 0 {
                 return Err(Error::config("batch_size is 0; expected at least 1"));
@@ -148,7 +178,11 @@ impl Data {
             let n_batches = Some(rows.n_rows().div_ceil(size));
             let rows = Dataset::from_batch(rows);
             let rows = if shuffled { rows.shuffle(usize::MAX, 0) } else { rows };
-            return Ok(Batches { dataset: rows.batch(size), n_batches });
+            let dataset = match &self.0 {
+                Kind::Sparse { x, .. } => x.densified(&rows.batch(size), sparse_input(model)?),
+                Kind::Arrays { .. } | Kind::Dataset(_) => rows.batch(size),
+            };
+            return Ok(Batches { dataset, n_batches });
         }
         let Kind::Dataset(dataset) = &self.0 else { return Err(Error::internal("data of no kind")) };
         if let Some(size) = batch_size {
@@ -164,16 +198,21 @@ impl Data {
 
     /// The first rows and the last ones, a `fraction` of all.
     pub(super) fn split(&self, fraction: f64) -> Result<(Data, Data)> {
-        let Kind::Arrays { x, y, weights } = &self.0 else {
-            return Err(Error::config("validation_split is set, and the data is a dataset; expected arrays")
-                .help("pass validation_data, made with take and skip of the dataset"));
-        };
         if !(fraction > 0.0 && fraction < 1.0) {
             let text = format!("validation_split is {fraction}; expected a number between 0 and 1");
             return Err(Error::config(text));
         }
-        check_rows(x, y.as_ref(), weights.as_ref())?;
-        let n = x.0.first().map_or(0, |(_, array)| n_rows(array));
+        let n = match &self.0 {
+            Kind::Arrays { x, y, weights } => {
+                check_rows(x, y.as_ref(), weights.as_ref())?;
+                x.0.first().map_or(0, |(_, array)| n_rows(array))
+            }
+            Kind::Sparse { x, .. } => x.n_rows(),
+            Kind::Dataset(_) => {
+                return Err(Error::config("validation_split is set, and the data is a dataset; expected arrays")
+                    .help("pass validation_data, made with take and skip of the dataset"));
+            }
+        };
         let at = (n as f64 * (1.0 - fraction)).floor() as usize;
         if at == 0 || at == n {
             let text = format!("validation_split {fraction} of {n} rows leaves no rows for one of the two parts");
@@ -184,13 +223,45 @@ impl Data {
                 let cut = arrays.0.iter().map(|(name, array)| Ok((name.clone(), array.rows(range.clone())?)));
                 Ok(Arrays(cut.collect::<Result<_>>()?))
             };
-            Ok(Data(Kind::Arrays {
-                x: rows(x)?,
-                y: y.as_ref().map(rows).transpose()?,
-                weights: weights.as_ref().map(|weights| weights.rows(range.clone())).transpose()?,
+            let weights = |weights: &Option<Array>| weights.as_ref().map(|w| w.rows(range.clone())).transpose();
+            Ok(Data(match &self.0 {
+                Kind::Arrays { x, y, weights: w } => {
+                    Kind::Arrays { x: rows(x)?, y: y.as_ref().map(rows).transpose()?, weights: weights(w)? }
+                }
+                Kind::Sparse { x, y, weights: w } => Kind::Sparse {
+                    x: x.rows(range.clone())?,
+                    y: y.as_ref().map(rows).transpose()?,
+                    weights: weights(w)?,
+                },
+                Kind::Dataset(_) => return Err(Error::internal("a dataset is not cut")),
             }))
         };
         Ok((part(0..at)?, part(at..n)?))
+    }
+}
+
+/// The name of the only input, which CSR rows are for.
+fn sparse_input(model: &Model) -> Result<&str> {
+    match model.input_names()[..] {
+        [name] => Ok(name),
+        ref names => {
+            let text = format!("CSR rows are for one input, and the model has {}", names.join(", "));
+            Err(Error::config(text).help("pass a dataset whose batches have dense features"))
+        }
+    }
+}
+
+/// Adds labels and weights to a batch.
+fn with_labels(mut batch: Batch, model: &Model, y: Option<&Arrays>, weights: Option<&Array>) -> Result<Batch> {
+    if let Some(y) = y {
+        let outputs = model.output_names();
+        for (name, array) in named(y, &outputs.iter().map(String::as_str).collect::<Vec<_>>(), "output")? {
+            batch = batch.with_label(&name, array)?;
+        }
+    }
+    match weights {
+        Some(weights) => batch.with_weights(weights.clone()),
+        None => Ok(batch),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use estimand_data::{InputContext, Position, Stream};
+use estimand_data::{InputContext, Stream};
 use estimand_tensor::{Array, Error, Mode, Result, warn};
 use indexmap::IndexMap;
 
@@ -10,7 +10,7 @@ use super::callback::{Callback, Callbacks};
 use super::data::{Batches, Data};
 use super::evaluate::Evaluate;
 use super::layout::Layout;
-use super::model::Model;
+use super::model::{Model, Place};
 use super::programs::{Running, StepProgram};
 use super::verbose::{EpochLine, Verbose};
 use crate::RunConfig;
@@ -219,6 +219,8 @@ impl std::ops::Index<&str> for History {
 pub(super) struct Source {
     pub program: StepProgram,
     feeder: Feeder,
+    /// The epoch it was opened for.
+    epoch: usize,
 }
 
 impl Model {
@@ -247,27 +249,37 @@ impl Model {
         let n_steps = fit.steps_per_epoch.or(batches.n_batches);
         self.stop_training = false;
         let mut history = History::default();
+        (self.place, self.resume) = (None, None);
         callbacks.on_train_begin(self)?;
+        let mut resume = self.resume.take();
         let mut kept: Option<Source> = None;
         let mut last = Logs::new();
-        for epoch in fit.initial_epoch..fit.epochs {
+        for epoch in resume.as_ref().map_or(fit.initial_epoch, |resume| resume.epoch)..fit.epochs {
             callbacks.on_epoch_begin(self, epoch)?;
+            let resumed = resume.take().unwrap_or_default();
             let source = match kept.take() {
                 Some(source) => source,
-                None => self.open(&batches, Mode::Train, epoch, classes.as_deref())?,
+                None => {
+                    let place = resumed.place.unwrap_or(Place { epoch, ..Place::default() });
+                    self.open_at(&batches, Mode::Train, place, classes.as_deref())?
+                }
             };
+            self.check_restored()?;
             let mut line = EpochLine::begin(fit.verbose, epoch, fit.epochs, n_steps);
-            let (source, mut logs, has_ended) = self.train_epoch(source, fit.steps_per_epoch, callbacks, &mut line)?;
+            let (source, mut logs, has_ended) =
+                self.train_epoch(source, resumed.batch, fit.steps_per_epoch, callbacks, &mut line)?;
             // With a number of steps, the next epoch goes on with the same stream.
             kept = source.filter(|_| fit.steps_per_epoch.is_some());
+            self.place = self.place.take().filter(|_| kept.is_some());
             if let Some(data) = validation.as_ref().filter(|_| (epoch + 1).is_multiple_of(fit.validation_freq)) {
                 let size = fit.validation_batch_size.or(fit.batch_size);
                 let spec = Evaluate::new(data.clone()).maybe_batch_size(size);
                 let found = self.evaluate_with(&spec, callbacks)?;
                 logs.extend(found.into_iter().map(|(name, value)| (format!("val_{name}"), value)));
             }
-            line.end(&logs);
             callbacks.on_epoch_end(self, epoch, &mut logs)?;
+            // TF: the progress bar and the history are the last callbacks.
+            line.end(&logs);
             history.add(epoch, &logs);
             last = logs;
             if has_ended {
@@ -280,6 +292,7 @@ impl Model {
                 break;
             }
         }
+        self.finalize_averages()?;
         callbacks.on_train_end(self, &last)?;
         Ok(history)
     }
@@ -289,18 +302,22 @@ impl Model {
     fn train_epoch(
         &mut self,
         mut source: Source,
+        first: usize,
         steps: Option<usize>,
         callbacks: &mut Callbacks<'_>,
         line: &mut EpochLine,
     ) -> Result<(Option<Source>, Logs, bool)> {
-        let (mut running, mut outputs, mut batch) = (Running::default(), Vec::new(), 0);
+        let (mut running, mut outputs, mut batch) = (Running::default(), Vec::new(), first);
         let mut has_ended = false;
         while steps.is_none_or(|n| batch < n) && !self.stop_training {
-            let Some(fed) = source.feeder.next()? else {
+            let Some(mut fed) = source.feeder.next()? else {
                 has_ended = true;
                 break;
             };
             callbacks.on_train_batch_begin(self, batch)?;
+            let place = self.place.get_or_insert_default();
+            place.epoch = source.epoch;
+            std::mem::swap(&mut place.position, &mut fed.after);
             source.program.run(&mut self.weights, &fed.feeds, &mut outputs)?;
             running.add(&source.program, &outputs, fed.batch().n_rows())?;
             source.feeder.recycle(fed);
@@ -311,7 +328,7 @@ impl Model {
             batch += 1;
             line.step(batch, || running.values(&source.program).ok());
         }
-        if batch == 0 && !self.stop_training {
+        if batch == 0 && first == 0 && !self.stop_training {
             return Err(Error::data("the data has no batches").help("pass data with at least one row"));
         }
         let logs = running.values(&source.program)?.into_iter().collect();
@@ -326,19 +343,23 @@ impl Model {
         epoch: usize,
         classes: Option<&[f32]>,
     ) -> Result<Source> {
-        let seed = self.weights.seed;
+        self.open_at(batches, mode, Place { epoch, ..Place::default() }, classes)
+    }
+
+    fn open_at(&mut self, batches: &Batches, mode: Mode, place: Place, classes: Option<&[f32]>) -> Result<Source> {
+        let (seed, epoch) = (self.weights.seed, place.epoch);
         let cx = InputContext { mode, seed, epoch: epoch as u64, ..InputContext::default() };
-        let mut stream: Box<dyn Stream> = batches.dataset.open(&cx, &Position::default())?;
+        let mut stream: Box<dyn Stream> = batches.dataset.open(&cx, &place.position)?;
         let Some(first) = stream.pull(usize::MAX)? else {
             return Err(Error::data("the data has no batches").help("pass data with at least one row"));
         };
-        let mut layout = Layout::of(self, &first.batch, mode != Mode::Predict)?;
+        let mut layout = Layout::of(self, &first.batch, mode)?;
         layout.class_weight = classes.map(<[f32]>::to_vec);
         let program = self.program(mode, &layout)?;
         let n_threads = RunConfig::new().n_input_threads();
         let (binding, compiled) = (program.binding.clone(), program.compiled.clone());
         let feeder = Feeder::new(Some(first), stream, binding, compiled, n_threads);
-        Ok(Source { program, feeder })
+        Ok(Source { program, feeder, epoch })
     }
 
     /// Trains on one batch. Returns its loss and metrics, before the weights changed.
@@ -364,7 +385,7 @@ impl Model {
         let Some(batch) = data.batch(self)? else {
             return Err(Error::config("one batch was asked for, and the data is a dataset").help("pass arrays"));
         };
-        let layout = Layout::of(self, &batch, mode != Mode::Predict)?;
+        let layout = Layout::of(self, &batch, mode)?;
         let program = self.program(mode, &layout)?;
         let feeds = program.compiled.prepare(program.binding.bind(&batch, &Vec::new())?)?;
         let mut outputs = Vec::new();

@@ -3,7 +3,7 @@
 
 use estimand_graph::{Graph, Tensor};
 use estimand_nn::{Input as NnInput, Inputs};
-use estimand_tensor::{Array, Batch, DType, Dim, Error, Feature, Result, Shape};
+use estimand_tensor::{Array, Batch, DType, Dim, Error, Feature, Mode, Result, Shape};
 
 use super::model::Model;
 use super::replay::shown;
@@ -37,15 +37,23 @@ pub(super) struct Fed {
 }
 
 impl Layout {
-    /// Finds the inputs of a model in a batch, and with `with_labels` those of its outputs.
-    pub fn of(model: &Model, batch: &Batch, with_labels: bool) -> Result<Layout> {
+    /// Finds the inputs of a model in a batch, and the labels that a mode needs.
+    pub fn of(model: &Model, batch: &Batch, mode: Mode) -> Result<Layout> {
         let names = model.input_names();
         let features = columns(&names, batch.features().iter().map(|(name, f)| (&**name, f)), "input", "feature")?;
         for ((column, spec), name) in features.iter().zip(model.recipe.input_specs()).zip(&names) {
             check_input(model, column, spec, name)?;
         }
-        if !with_labels {
+        let weights = batch.weights().map(|weights| weights.dims().get(1..).unwrap_or(&[]).to_vec());
+        let found = batch.labels().iter().map(|(name, f)| (&**name, f));
+        if mode == Mode::Predict {
             return Ok(Layout { features, labels: Vec::new(), weights: None, class_weight: None });
+        }
+        if mode == Mode::Train && model.train_step.is_some() {
+            // A step of one's own takes any labels.
+            let names: Vec<&str> = batch.labels().keys().map(|name| &**name).collect();
+            let labels = columns(&names, found, "output", "label")?;
+            return Ok(Layout { features, labels, weights, class_weight: None });
         }
         let outputs = model.output_names();
         let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
@@ -53,8 +61,7 @@ impl Layout {
             return Err(Error::config(format!("the data of model `{}` has no labels", model.name()))
                 .help("pass (x, y), or a dataset with labels"));
         }
-        let labels = columns(&outputs, batch.labels().iter().map(|(name, f)| (&**name, f)), "output", "label")?;
-        let weights = batch.weights().map(|weights| weights.dims().get(1..).unwrap_or(&[]).to_vec());
+        let labels = columns(&outputs, found, "output", "label")?;
         Ok(Layout { features, labels, weights, class_weight: None })
     }
 
@@ -70,13 +77,11 @@ impl Layout {
             graph.placeholder(&column.name, column.dtype, shape)
         };
         let features: Vec<Tensor> = self.features.iter().zip(&specs).map(|(c, spec)| place(c, &spec.shape)).collect();
-        let inputs = features.iter().zip(&specs).map(|(tensor, spec)| {
-            let tensor = if tensor.dtype() == spec.dtype { tensor.clone() } else { tensor.cast(spec.dtype) };
-            // TF: rows of one number may come without their axis.
-            if tensor.rank() < spec.shape.rank() { tensor.expand_dims(-1) } else { tensor }
-        });
+        let inputs = features.iter().zip(&specs).map(|(tensor, spec)| as_input(tensor, spec));
         let outputs = model.recipe.output_specs();
-        let labels: Vec<Tensor> = self.labels.iter().zip(&outputs).map(|(c, spec)| place(c, &spec.shape)).collect();
+        let none = Shape::scalar();
+        let known = |i: usize| outputs.get(i).map_or(&none, |spec| &spec.shape);
+        let labels: Vec<Tensor> = self.labels.iter().enumerate().map(|(i, c)| place(c, known(i))).collect();
         let weights = self.weights.as_ref().map(|row| {
             let shape: Shape = std::iter::once(Dim::BATCH).chain(row.iter().map(|&n| n.into())).collect();
             graph.placeholder("sample_weight", DType::F32, shape)
@@ -89,6 +94,13 @@ impl Layout {
         let placeholders = Placeholders::of_inputs(&f, &l, weights.as_ref());
         Fed { inputs: inputs.collect(), labels, weights, placeholders }
     }
+}
+
+/// A feature with the dtype and rank of an input.
+pub(super) fn as_input(tensor: &Tensor, spec: &Spec) -> Tensor {
+    let tensor = if tensor.dtype() == spec.dtype { tensor.clone() } else { tensor.cast(spec.dtype) };
+    // TF: rows of one number may come without their axis.
+    if tensor.rank() < spec.shape.rank() { tensor.expand_dims(-1) } else { tensor }
 }
 
 /// Finds the columns of a model's inputs or outputs by name. A model with one of them takes the

@@ -21,27 +21,40 @@
 //! ```
 
 mod callback;
+mod callbacks;
 mod compile;
+mod csr;
 mod data;
 mod evaluate;
 mod fit;
 mod layout;
 mod model;
 mod pad_sequences;
+mod plot;
 mod programs;
 mod recipe;
 mod replay;
 mod sequential;
 mod summary;
 mod symbol;
+mod to_estimator;
+mod train_step;
 mod verbose;
 
 pub use callback::Callback;
+pub use callbacks::{
+    BackupAndRestore, CsvLogger, LambdaCallback, LearningRateScheduler, ModelCheckpoint, ReduceLrOnPlateau,
+    TensorBoard, TerminateOnNan,
+};
 pub use compile::{Compile, LossChoice, MetricChoice};
+pub use csr::CsrRows;
 pub use data::{Arrays, Data};
 pub use evaluate::{Evaluate, Predict};
 pub use fit::{Fit, History, Logs};
 pub use model::{Model, ModelLayer};
 pub use pad_sequences::{PadSequences, Side, pad_sequences};
+pub use plot::{Plot, plot_model};
 pub use sequential::Sequential;
 pub use symbol::{Functional, Input, KerasTensor, SharedLayer, Symbols};
+pub use to_estimator::model_to_estimator;
+pub use train_step::{TrainStep, Trained};

@@ -4,18 +4,22 @@
 //! (`programs`). They share one state, which holds weights by name.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
-use estimand_graph::{Executor, Graph, Role, State, Tensor};
+use estimand_checkpoint::{BundleReader, BundleWriter};
+use estimand_data::Position;
+use estimand_graph::{Executor, Graph, Role, State, Tensor, Variables};
 use estimand_nn::layer::AsInputs;
 use estimand_tensor::{Array, Error, Mode, Result, Shape};
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use super::compile::Settings;
 use super::programs::Programs;
 use super::recipe::{Recipe, RecipeLayer};
 use super::replay::{Flags, Replay, fits};
 use super::symbol::{KerasTensor, SharedLayer, Step, Symbols};
+use super::train_step::StepFn;
 use crate::RunConfig;
 
 /// A model of layers with its weights, as in Keras: [`compile`](Model::compile) it, then
@@ -33,6 +37,28 @@ pub struct Model {
     pub(super) settings: Option<Settings>,
     pub(super) programs: Programs,
     pub(super) stop_training: bool,
+    /// The learning rate, unless it is a schedule, and the variable that holds it in the state.
+    pub(super) rate: Option<f32>,
+    pub(super) rate_variable: Option<String>,
+    /// Where the training is in its data, and where a restored one goes on.
+    pub(super) place: Option<Place>,
+    pub(super) resume: Option<Resume>,
+    pub(super) train_step: Option<StepFn>,
+}
+
+/// A position in a stream of batches, which was opened for an epoch.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Place {
+    pub epoch: usize,
+    pub position: Position,
+}
+
+/// Where a training goes on.
+#[derive(Default, Debug)]
+pub(super) struct Resume {
+    pub epoch: usize,
+    pub batch: usize,
+    pub place: Option<Place>,
 }
 
 /// What is known of a weight without its value.
@@ -56,6 +82,24 @@ pub(super) struct Weights {
     pub seed: u64,
     /// The number of training steps done; random ops depend on it.
     pub step: u64,
+    /// The names of all variables of the state: weights, slots, counters.
+    pub names: IndexSet<String>,
+    /// Values of variables that no program has asked for yet.
+    pub pending: IndexMap<String, Array>,
+}
+
+impl Weights {
+    /// Adds the variables of a program, with values that were restored before.
+    pub fn extend(&mut self, variables: &Variables) -> Result<()> {
+        self.state.extend(variables, self.seed)?;
+        for (_, spec) in variables.iter().filter(|(_, spec)| spec.role != Role::Local) {
+            self.names.insert(spec.name.clone());
+            if let Some(value) = self.pending.shift_remove(&spec.name) {
+                self.state.write(&spec.name, &value)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A model inside another: its recipe, and the values that its weights begin with.
@@ -79,16 +123,21 @@ impl Model {
     pub(super) fn of(recipe: Recipe) -> Result<Model> {
         let executor = RunConfig::new().executor();
         let seed = 0;
-        let state = executor.place(&estimand_graph::Variables::default(), seed)?;
+        let state = executor.place(&Variables::default(), seed)?;
         let mut model = Model {
             recipe,
             trainable: true,
             variables: Vec::new(),
             specs: IndexMap::new(),
-            weights: Weights { executor, state, seed, step: 0 },
+            weights: Weights { executor, state, seed, step: 0, names: IndexSet::new(), pending: IndexMap::new() },
             settings: None,
             programs: Programs::default(),
             stop_training: false,
+            rate: None,
+            rate_variable: None,
+            place: None,
+            resume: None,
+            train_step: None,
         };
         model.describe_weights()?;
         model.place(seed)?;
@@ -125,7 +174,7 @@ impl Model {
     fn place(&mut self, seed: u64) -> Result<()> {
         let state = self.fresh_state(seed)?;
         (self.weights.state, self.weights.seed, self.weights.step) = (state, seed, 0);
-        self.programs = Programs::default();
+        self.forget_programs();
         Ok(())
     }
 
@@ -134,7 +183,16 @@ impl Model {
         let mut state = self.fresh_state(self.weights.seed)?;
         self.weight_names().try_for_each(|name| state.write(name, &self.weights.state.read(name)?))?;
         self.weights.state = state;
+        self.forget_programs();
         Ok(())
+    }
+
+    /// Drops programs and what was known of their variables.
+    fn forget_programs(&mut self) {
+        self.programs = Programs::default();
+        self.weights.names.clear();
+        self.weights.pending.clear();
+        self.rate_variable = None;
     }
 
     fn fresh_state(&self, seed: u64) -> Result<Box<dyn State>> {
@@ -289,6 +347,41 @@ impl Model {
     /// The table that Keras prints: layers, shapes, numbers of weights.
     pub fn summary(&self) -> String {
         super::summary::table(self)
+    }
+
+    /// The number of training steps done.
+    pub fn n_steps(&self) -> u64 {
+        self.weights.step
+    }
+
+    /// The names of all variables: weights, then what optimizers keep.
+    pub(super) fn state_names(&self) -> IndexSet<&str> {
+        self.weight_names().chain(self.weights.names.iter().map(String::as_str)).collect()
+    }
+
+    /// Writes the weights to a checkpoint of TensorFlow: `path` is the common part of its two
+    /// files' names. Folders are made as needed.
+    pub fn save_weights(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
+        }
+        let mut writer = BundleWriter::create(path)?;
+        // A bundle is sorted by name.
+        let mut names: Vec<&str> = self.weight_names().collect();
+        names.sort_unstable();
+        for name in names {
+            writer.add(name, &self.weights.state.read(name)?)?;
+        }
+        writer.finish()
+    }
+
+    /// Reads the weights that [`save_weights`](Model::save_weights) wrote. Nothing changes unless
+    /// all are there and fit.
+    pub fn load_weights(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let reader = BundleReader::open(path.as_ref())?;
+        let values: Vec<Array> = self.weight_names().map(|name| reader.read(name)).collect::<Result<_>>()?;
+        self.set_weights(&values)
     }
 
     pub(super) fn check_compiled(&self) -> Result<&Settings> {

@@ -1,19 +1,22 @@
 //! The programs of a model: a training step, a test step and a prediction, each replayed into its
 //! own graph and compiled for the layout of the batches.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use estimand_engine::Compiled;
-use estimand_graph::{Graph, Program, RunArgs, Tensor, Value};
+use estimand_graph::{Graph, Program, Role, RunArgs, Tensor, Value};
 use estimand_nn::config::CustomObjects;
 use estimand_nn::loss::{self, Loss, Reduction};
 use estimand_nn::metric::{self, Metric, MetricValue, Totals};
 use estimand_tensor::{Array, DType, Dim, Error, Mode, Result};
+use estimand_update::Extended;
 
-use super::compile::{MetricKind, OutputSettings};
+use super::compile::{MetricKind, OutputSettings, Settings};
 use super::layout::{Fed, Layout};
 use super::model::{Model, Weights};
 use super::replay::{Flags, Masked, Replay};
+use super::train_step::{StepFn, TrainStep};
 use crate::feeding::Binding;
 
 /// The programs that were compiled so far.
@@ -33,6 +36,8 @@ pub(super) struct StepProgram {
     losses: Vec<String>,
     /// The metrics, whose sums follow.
     metrics: Vec<(String, Metric)>,
+    /// The weights of which the optimizer keeps an average, with the names of their averages.
+    pub averages: Vec<(String, String)>,
 }
 
 impl StepProgram {
@@ -63,6 +68,9 @@ impl Model {
     fn build_program(&mut self, mode: Mode, layout: &Layout) -> Result<StepProgram> {
         let graph = Graph::with_mode(mode);
         let fed = layout.feed(&graph, self);
+        if let Some(step) = self.train_step.clone().filter(|_| mode == Mode::Train) {
+            return self.build_own_step(&graph, &fed, layout, &step);
+        }
         let flags = Flags { training: None, trainable: self.trainable };
         let outputs = Replay::new(&self.recipe).call_masked(&graph, &fed.inputs, flags);
         graph.check()?;
@@ -73,35 +81,7 @@ impl Model {
         let settings = self.check_compiled()?.clone();
         let _line = graph.line(settings.site, file!());
         let weights = weights_of(&graph, &fed, layout)?;
-        let mut losses: Vec<(String, Tensor)> = Vec::new();
-        let mut metrics = Vec::new();
-        let several = outputs.len() > 1;
-        let prefix = |output: &OutputSettings| if several { format!("{}_", output.name) } else { String::new() };
-        let mut total: Option<Tensor> = None;
-        for ((output, labels), made) in settings.outputs.iter().zip(&fed.labels).zip(&outputs) {
-            let Masked { tensor: predictions, mask } = made;
-            let labels = aligned(output, labels, predictions);
-            let loss = loss_of(output, &labels, predictions, weights.as_ref(), mask.as_ref());
-            graph.check().map_err(|error| error.context(format!("in the loss of output `{}`", output.name)))?;
-            let part = output.weight.map_or_else(|| loss.clone(), |weight| &loss * weight);
-            total = Some(total.map_or(part.clone(), |sum| sum + part));
-            if several {
-                losses.push((format!("{}loss", prefix(output)), loss));
-            }
-            for wanted in &output.metrics {
-                let given = weights.as_ref().filter(|_| wanted.is_weighted);
-                let given = counted(given, mask.as_ref());
-                let metric = metric_of(&wanted.kind, &labels, predictions, given.as_ref());
-                graph.check().map_err(|error| error.context(format!("in the metric `{}`", wanted.name)))?;
-                metrics.push((format!("{}{}", prefix(output), wanted.name), metric));
-            }
-        }
-        let mut total = total.ok_or_else(|| Error::internal("a model without outputs was compiled"))?;
-        if !graph.regularization_losses().is_empty() {
-            total = total + graph.regularization_loss();
-        }
-        losses.insert(0, ("loss".to_string(), total.clone()));
-        number_again(&mut metrics);
+        let Computed { total, losses, metrics } = computed(&graph, &settings, &fed.labels, &outputs, weights.as_ref())?;
         let mut fetches: Vec<Value> = losses.iter().map(|(_, loss)| loss.value()).collect();
         fetches.extend(metrics.iter().flat_map(|(_, metric)| metric.sums()).map(Tensor::value));
         if mode == Mode::Train {
@@ -109,7 +89,84 @@ impl Model {
             fetches.push(train.value());
         }
         let losses = losses.into_iter().map(|(name, _)| name).collect();
-        self.finish_program(&graph, &fetches, &fed, losses, metrics)
+        match mode {
+            Mode::Train => self.finish_training(&graph, &settings.optimizer, &fetches, &fed, losses, metrics),
+            _ => self.finish_program(&graph, &fetches, &fed, losses, metrics),
+        }
+    }
+
+    /// The program of a training step of the user's own.
+    fn build_own_step(&mut self, graph: &Graph, fed: &Fed, layout: &Layout, step: &StepFn) -> Result<StepProgram> {
+        let settings = self.check_compiled()?.clone();
+        let weights = weights_of(graph, fed, layout)?;
+        let recipe = self.recipe.clone();
+        let given = TrainStep {
+            graph,
+            inputs: &fed.inputs,
+            labels: &fed.labels,
+            weights: weights.as_ref(),
+            optimizer: &settings.optimizer,
+            replay: RefCell::new(Replay::new(&recipe)),
+            flags: Flags { training: None, trainable: self.trainable },
+        };
+        let place = |error: Error| error.context(format!("in the train_step of model `{}`", self.name()));
+        let made = step(&given).and_then(|made| graph.check().map(|()| made)).map_err(place)?;
+        for (name, value) in &made.logs {
+            if value.rank() != 0 || value.dtype() != DType::F32 {
+                let text = format!("`{name}` is logged and is {}{}; expected one f32", value.dtype(), value.shape());
+                return Err(place(Error::shape(text).help("log its mean")));
+            }
+        }
+        let updates = graph.updates();
+        let train = graph.group(&made.train.iter().chain(&updates).collect::<Vec<_>>());
+        graph.check().map_err(place)?;
+        let mut fetches: Vec<Value> = made.logs.iter().map(|(_, value)| value.value()).collect();
+        fetches.push(train.value());
+        let names = made.logs.into_iter().map(|(name, _)| name).collect();
+        self.finish_training(graph, &settings.optimizer, &fetches, fed, names, Vec::new())
+    }
+
+    /// Compiles a training step, and connects the learning rate and the averages of weights.
+    fn finish_training(
+        &mut self,
+        graph: &Graph,
+        optimizer: &estimand_graph::Optimizer,
+        fetches: &[Value],
+        fed: &Fed,
+        losses: Vec<String>,
+        metrics: Vec<(String, Metric)>,
+    ) -> Result<StepProgram> {
+        self.rate_variable = optimizer.rate_variable(graph).map(|rate| rate.name().to_string());
+        let mut program = self.finish_program(graph, fetches, fed, losses, metrics)?;
+        self.write_rate()?;
+        program.averages = self.averages(graph, optimizer);
+        Ok(program)
+    }
+
+    /// The weights of which an optimizer keeps an average.
+    fn averages(&self, graph: &Graph, optimizer: &estimand_graph::Optimizer) -> Vec<(String, String)> {
+        if optimizer.average().is_none() {
+            return Vec::new();
+        }
+        let body = graph.body().clone();
+        let of = |id| body.variables().spec(id).name.clone();
+        let averages = body.variables().iter().filter_map(|(_, spec)| match spec.role {
+            Role::Slot { of: id } if spec.name.ends_with(&format!("/{}", Extended::AVERAGE)) => {
+                Some((of(id), spec.name.clone()))
+            }
+            _ => None,
+        });
+        averages.collect()
+    }
+
+    /// TF: at the end of `fit`, averages become the weights (`finalize_variable_values`).
+    pub(super) fn finalize_averages(&mut self) -> Result<()> {
+        let averages = self.programs.train.as_ref().map_or(Vec::new(), |(_, program)| program.averages.clone());
+        for (weight, average) in averages {
+            let value = self.weights.state.read(&average)?;
+            self.weights.state.write(&weight, &value)?;
+        }
+        Ok(())
     }
 
     /// The update of all weights and statistics. A model that is frozen as a whole has none.
@@ -134,11 +191,11 @@ impl Model {
         metrics: Vec<(String, Metric)>,
     ) -> Result<StepProgram> {
         let body = Arc::new(graph.body().clone());
-        self.weights.state.extend(body.variables(), self.weights.seed)?;
+        self.weights.extend(body.variables())?;
         let program = Program::new(body, fetches)?;
         let compiled = Arc::new(Compiled::new(&*self.weights.executor, program)?);
         let binding = fed.placeholders.binding(&compiled)?;
-        Ok(StepProgram { compiled, binding, losses, metrics })
+        Ok(StepProgram { compiled, binding, losses, metrics, averages: Vec::new() })
     }
 }
 
@@ -150,6 +207,54 @@ impl Programs {
             Mode::Predict => &mut self.predict,
         }
     }
+}
+
+/// The losses and metrics of a model in a graph.
+pub(super) struct Computed {
+    /// What training minimizes: the weighted sum of the losses, and penalties of weights.
+    pub total: Tensor,
+    /// The total under the name `loss`, then the loss of each of several outputs.
+    pub losses: Vec<(String, Tensor)>,
+    pub metrics: Vec<(String, Metric)>,
+}
+
+/// Adds the losses and metrics of a compiled model to the graph of its outputs.
+pub(super) fn computed(
+    graph: &Graph,
+    settings: &Settings,
+    labels: &[Tensor],
+    outputs: &[Masked],
+    weights: Option<&Tensor>,
+) -> Result<Computed> {
+    let mut losses: Vec<(String, Tensor)> = Vec::new();
+    let mut metrics = Vec::new();
+    let several = outputs.len() > 1;
+    let prefix = |output: &OutputSettings| if several { format!("{}_", output.name) } else { String::new() };
+    let mut total: Option<Tensor> = None;
+    for ((output, labels), made) in settings.outputs.iter().zip(labels).zip(outputs) {
+        let Masked { tensor: predictions, mask } = made;
+        let labels = aligned(output, labels, predictions);
+        let loss = loss_of(output, &labels, predictions, weights, mask.as_ref());
+        graph.check().map_err(|error| error.context(format!("in the loss of output `{}`", output.name)))?;
+        let part = output.weight.map_or_else(|| loss.clone(), |weight| &loss * weight);
+        total = Some(total.map_or(part.clone(), |sum| sum + part));
+        if several {
+            losses.push((format!("{}loss", prefix(output)), loss));
+        }
+        for wanted in &output.metrics {
+            let given = counted(weights.filter(|_| wanted.is_weighted), mask.as_ref());
+            let metric = metric_of(&wanted.kind, &labels, predictions, given.as_ref());
+            graph.check().map_err(|error| error.context(format!("in the metric `{}`", wanted.name)))?;
+            metrics.push((format!("{}{}", prefix(output), wanted.name), metric));
+        }
+    }
+    let mut total = total.ok_or_else(|| Error::internal("a model without outputs was compiled"))?;
+    if !graph.regularization_losses().is_empty() {
+        total = total + graph.regularization_loss();
+    }
+    losses.insert(0, ("loss".to_string(), total.clone()));
+    number_again(&mut metrics);
+    Ok(Computed { total, losses, metrics })
 }
 
 /// The weights of rows times those of their classes.

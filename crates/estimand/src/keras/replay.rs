@@ -79,6 +79,29 @@ impl<'a> Replay<'a> {
         replay(self.recipe, &mut self.built, graph, &inputs, flags)
     }
 
+    /// Adds the nodes of one layer, by its name.
+    pub fn call_layer(&mut self, name: &str, graph: &Graph, inputs: &[Tensor], flags: Flags) -> Result<Vec<Tensor>> {
+        let at = self.find(name)?;
+        let layer = &self.recipe.layers[at];
+        let flags = Flags { trainable: flags.trainable && layer.trainable, ..flags };
+        let inputs: Vec<Masked> = inputs.iter().map(Masked::from).collect();
+        let made = apply(&layer.step, &mut self.built[at], &layer.name, graph, &inputs, flags);
+        Ok(made.into_iter().map(|output| output.tensor).collect())
+    }
+
+    /// The variables of one layer, so far.
+    pub fn variables_of(&self, name: &str) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        self.built[self.find(name)?].iter().for_each(|built| built.variables(&mut names));
+        Ok(names)
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        let names = || self.recipe.layers.iter().map(|layer| layer.name.as_str());
+        let what = format!("layer of model `{}`", self.recipe.name);
+        names().position(|known| known == name).ok_or_else(|| Error::unknown(&what, name, names()))
+    }
+
     /// The variables of each layer, in the order of the layers.
     pub fn variables(&self) -> Vec<Vec<String>> {
         let of = |built: &Option<Built>| {

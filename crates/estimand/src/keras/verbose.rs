@@ -37,7 +37,8 @@ pub(super) struct EpochLine {
 
 impl EpochLine {
     pub fn begin(level: u8, epoch: usize, epochs: usize, n_steps: Option<usize>) -> EpochLine {
-        if level > 0 {
+        // TF: a single epoch has no such line.
+        if level > 0 && epochs > 1 {
             show(&format!("Epoch {}/{epochs}\n", epoch + 1));
         }
         let now = Instant::now();

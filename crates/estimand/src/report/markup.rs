@@ -113,7 +113,7 @@ impl From<Element> for Html {
 }
 
 /// Appends text as HTML shows it. Characters that HTML cannot hold are replaced.
-fn escape(text: &str, out: &mut String) {
+pub(crate) fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),

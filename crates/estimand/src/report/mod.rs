@@ -42,6 +42,7 @@ pub use columns::{ColumnCheck, Examined, Finding, Suspicion};
 pub(crate) use comparison::{Compared, page as comparison_page};
 pub use log::TrainingRun;
 pub(crate) use log::last_reason;
+pub(crate) use markup::escape;
 
 use std::path::Path;
 

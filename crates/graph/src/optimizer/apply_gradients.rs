@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::panic::Location;
 
 use estimand_tensor::{Binary, DType, Error, Result, Shape};
+use estimand_update::Schedule;
 use smallvec::SmallVec;
 
 use super::clip::clipped;
@@ -151,8 +152,20 @@ impl Optimizer {
                 site,
             })?,
         };
+        let rate_variable = match (&self.rate, self.has_rate_variable) {
+            (Schedule::Constant(rate), true) => Some(graph.add_variable(VarSpec {
+                name: format!("{scope}/learning_rate"),
+                dtype: DType::F32,
+                dims: Default::default(),
+                initializer: Initializer::Constant(*rate),
+                role: Role::Model { trainable: false },
+                constraint: None,
+                site,
+            })?),
+            _ => None,
+        };
         let (rule, rate, lazy) = (self.rule.clone(), self.rate.clone(), self.lazy);
-        let config = OptimizerConfig { rule, rate, lazy, iterations, scope: scope.clone() };
+        let config = OptimizerConfig { rule, rate, lazy, rate_variable, iterations, scope: scope.clone() };
         let optimizer = graph.add_optimizer(config);
         let mut members = Vec::new();
         for (variable, gradient) in clipped(self.clip, pairs, site) {

@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_tensor::{Error, Result};
-use estimand_update::{ALL_RULES, Schedule, SparseRule, UpdateRule};
+use estimand_update::{ALL_RULES, Ema, Extended, Hyper, Schedule, SparseRule, UpdateRule};
 use smallvec::SmallVec;
 
 use crate::symbolic::SymbolicUpdate;
@@ -38,10 +38,16 @@ use crate::variables::VarId;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Optimizer {
+    /// The rule with its options: what runs.
     rule: Arc<dyn UpdateRule>,
+    /// The rule without weight decay and average.
+    plain: Arc<dyn UpdateRule>,
     rate: Schedule,
     clip: Option<Clip>,
     lazy: bool,
+    weight_decay: Option<f64>,
+    ema: Option<Ema>,
+    has_rate_variable: bool,
 }
 
 /// The index of an optimizer in its graph.
@@ -57,6 +63,9 @@ pub struct OptimizerConfig {
     pub rate: Schedule,
     /// Leaves rows without a gradient unchanged where TensorFlow would decay them.
     pub lazy: bool,
+    /// The variable that holds the learning rate, if it can be set between steps. Then `rate` is
+    /// its first value.
+    pub rate_variable: Option<VarId>,
     /// The variable that counts the updates.
     pub iterations: VarId,
     /// The scope of the optimizer. The names of its slots and scalars start with it.
@@ -78,6 +87,15 @@ impl OptimizerConfig {
 }
 
 impl OptimizerConfig {
+    /// The scalars of a step. `read` returns the value of a scalar variable.
+    pub fn hyper(&self, step: u64, read: impl FnOnce(VarId) -> Result<f64>) -> Result<Hyper> {
+        let rate = match self.rate_variable {
+            Some(variable) => read(variable)?,
+            None => self.rate.rate(step),
+        };
+        Ok(self.rule.hyper(step, rate))
+    }
+
     /// Whether rows without a gradient change too.
     pub fn decays_all_rows(&self) -> bool {
         self.rule.sparse() == SparseRule::DecayWholeTable && !self.lazy
@@ -115,7 +133,30 @@ impl Optimizer {
 
     /// Creates an optimizer from a rule whose type is known only at run time.
     pub fn from_rule(rule: Arc<dyn UpdateRule>, rate: impl Into<Schedule>) -> Optimizer {
-        Optimizer { rule, rate: rate.into(), clip: None, lazy: false }
+        Optimizer {
+            plain: rule.clone(),
+            rule,
+            rate: rate.into(),
+            clip: None,
+            lazy: false,
+            weight_decay: None,
+            ema: None,
+            has_rate_variable: false,
+        }
+    }
+
+    /// Creates the optimizer of `tf.keras.optimizers` in TensorFlow 2.11 and later from a rule:
+    /// where its arithmetic differs from the legacy optimizer, the rule takes the newer form.
+    ///
+    /// ```
+    /// use estimand_graph::Optimizer;
+    /// use estimand_update::{Ema, RmsProp};
+    /// let rmsprop = Optimizer::keras(RmsProp::default().momentum(0.9), 0.001).weight_decay(0.01).ema(Ema::default());
+    /// assert!(rmsprop.rule().is_newer());
+    /// ```
+    pub fn keras(rule: impl UpdateRule + 'static, rate: impl Into<Schedule>) -> Optimizer {
+        let rule: Arc<dyn UpdateRule> = Arc::new(rule);
+        Optimizer::from_rule(rule.newer().unwrap_or(rule), rate)
     }
 
     /// Creates the optimizer with this TensorFlow name (`SGD`, `Adagrad`, `Adam`, `Ftrl`,
@@ -145,6 +186,33 @@ impl Optimizer {
         self
     }
 
+    /// Subtracts `weight_decay * rate` times the weight from every weight before each step, as the
+    /// option of that name does in `tf.keras.optimizers`. By default off.
+    pub fn weight_decay(mut self, weight_decay: f64) -> Optimizer {
+        self.weight_decay = Some(weight_decay);
+        self.extended()
+    }
+
+    /// Keeps a moving average of the weights: `use_ema` of `tf.keras.optimizers`. By default off.
+    ///
+    /// `keras::Model::fit` replaces the weights by their average when it ends.
+    pub fn ema(mut self, ema: Ema) -> Optimizer {
+        self.ema = Some(ema);
+        self.extended()
+    }
+
+    fn extended(mut self) -> Optimizer {
+        self.rule = Arc::new(Extended::new(self.plain.clone(), self.weight_decay, self.ema));
+        self
+    }
+
+    /// Keeps the learning rate in a variable, so that it can be set between steps. A schedule
+    /// stays what it is. By default it is a constant of the compiled step.
+    pub fn with_rate_variable(mut self) -> Optimizer {
+        self.has_rate_variable = matches!(self.rate, Schedule::Constant(_));
+        self
+    }
+
     /// Updates only rows that have a gradient. By default rows without a gradient decay where they
     /// do in TensorFlow (Adam, Nadam, RMSprop).
     pub fn lazy(mut self) -> Optimizer {
@@ -160,6 +228,16 @@ impl Optimizer {
     /// The learning rate at each step.
     pub fn learning_rate(&self) -> &Schedule {
         &self.rate
+    }
+
+    /// The weight decay, if there is one.
+    pub fn decay(&self) -> Option<f64> {
+        self.weight_decay
+    }
+
+    /// The moving average of the weights, if there is one.
+    pub fn average(&self) -> Option<Ema> {
+        self.ema
     }
 
     /// The limit of gradients, if there is one.
@@ -180,7 +258,11 @@ impl Optimizer {
 
     /// Checks the settings of the rule and of the schedule. `minimize` does so too.
     pub fn check(&self) -> Result<()> {
-        let checked = self.rule.check().and_then(|()| self.rate.check());
+        let twice = match self.weight_decay {
+            Some(_) if self.rule.name() == "AdamW" => Err("the weight decay is set twice, in the rule and beside it"),
+            _ => Ok(()),
+        };
+        let checked = twice.map_err(str::to_string).and_then(|()| self.rule.check()).and_then(|()| self.rate.check());
         checked.map_err(|text| Error::config(format!("{}: {text}", self.rule.name())))
     }
 }

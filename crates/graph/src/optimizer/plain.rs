@@ -136,7 +136,9 @@ impl Graph {
         });
         let carried = carried.transpose()?;
         let before = carried.map(|id| self.read(id, site));
-        let scalars = update.scalars(&self.read(config.iterations, site), before.as_ref())?;
+        let rate = config.rate_variable.map(|id| self.read(id, site));
+        let step = self.read(config.iterations, site);
+        let scalars = update.scalars_at(&step, rate.as_ref(), before.as_ref())?;
         let assigned = carried.zip(scalars.carried.as_ref()).map(|(id, after)| self.node(Assign(id), &[after], site));
         Ok((scalars, assigned))
     }

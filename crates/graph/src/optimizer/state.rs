@@ -44,6 +44,14 @@ impl Optimizer {
         }
     }
 
+    /// Returns the variable that holds the learning rate, if the optimizer has one
+    /// ([`with_rate_variable`](Optimizer::with_rate_variable)).
+    #[track_caller]
+    pub fn rate_variable(&self, graph: &Graph) -> Option<Tensor> {
+        let found = self.applied(graph, |config| config.rate_variable).into_iter().flatten().next();
+        found.map(|id| graph.read(id, Location::caller()))
+    }
+
     /// Returns a slot of a variable by name: a variable of the same shape that this optimizer keeps
     /// for it, such as Adam's `m`.
     ///

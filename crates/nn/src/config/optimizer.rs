@@ -1,16 +1,13 @@
-//! How optimizers are spelled: as those of `tf.keras.optimizers.legacy`, whose arithmetic they
-//! follow.
+//! How optimizers are spelled: as those of `tf.keras.optimizers.legacy`, or as those of the newer
+//! generation of the same names, `tf.keras.optimizers` since 2.11 and Keras 3.
 //!
-//! Keras has a second generation of optimizers under the same names: `tf.keras.optimizers` since
-//! 2.11, and Keras 3. A document of it is read where its arithmetic is the same. It is not for
-//! RMSprop without momentum and for Adagrad, which add epsilon inside of the root; they are
-//! refused. Nadam is the one here with a `schedule_decay` of 1.
+//! A document of the newer generation has the field `use_ema`. Its rule takes the newer form.
 
 use std::sync::Arc;
 
 use estimand_graph::{Clip, Optimizer};
 use estimand_tensor::{Error, Result};
-use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd, UpdateRule};
+use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ema, Ftrl, Lion, Nadam, RmsProp, Schedule, Sgd, UpdateRule};
 use serde_json::{Map, Value};
 
 use super::objects::{configured, is_called, written_settings};
@@ -26,17 +23,18 @@ type LimitField = (&'static str, fn(f64) -> Clip);
 /// The name of TensorFlow 1's RMSprop. Keras's has the same name but for one letter's case.
 const RMSPROP_V1: &str = "RMSPropOptimizer";
 
-const CLASSES: [(&str, ReadRule); 10] = [
+const CLASSES: [(&str, ReadRule); 11] = [
     ("SGD", sgd),
     ("Adagrad", adagrad),
-    ("Adam", |fields| adam(fields, None)),
-    ("AdamW", |fields| adam(fields, Some(0.004))),
+    ("Adam", |fields| Arc::new(adam(fields))),
+    ("AdamW", |fields| Arc::new(adam(fields).weight_decay(fields.value("weight_decay", &0.004)))),
     ("Ftrl", ftrl),
     ("RMSprop", |fields| rmsprop(fields, RmsProp::default(), 1e-7)),
     (RMSPROP_V1, |fields| rmsprop(fields, RmsProp::v1(), 1e-10)),
     ("Adadelta", adadelta),
     ("Adamax", adamax),
     ("Nadam", nadam),
+    ("Lion", lion),
 ];
 
 /// Whether a document is of Keras's newer generation, all of which have this field.
@@ -50,26 +48,20 @@ fn sgd(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
 
 fn adagrad(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
     let epsilon = fields.value("epsilon", &1e-7);
-    if is_newer(fields) && epsilon != 0.0 {
-        fields.refuse_here(
-            "this Adagrad is of Keras's newer generation, which adds epsilon inside of the root; \
-             Estimand has tf.keras.optimizers.legacy.Adagrad, which adds it outside",
-        );
-    }
     let initial = fields.value("initial_accumulator_value", &0.1);
     Arc::new(Adagrad::default().initial_accumulator(initial).epsilon(epsilon))
 }
 
-fn adam(fields: &mut Fields<'_>, usual_decay: Option<f64>) -> Arc<dyn UpdateRule> {
-    let adam = Adam::default()
+fn adam(fields: &mut Fields<'_>) -> Adam {
+    Adam::default()
         .beta_1(fields.value("beta_1", &0.9))
         .beta_2(fields.value("beta_2", &0.999))
         .epsilon(fields.value("epsilon", &1e-7))
-        .amsgrad(fields.value("amsgrad", &false));
-    Arc::new(match fields.value("weight_decay", &usual_decay) {
-        Some(decay) => adam.weight_decay(decay),
-        None => adam,
-    })
+        .amsgrad(fields.value("amsgrad", &false))
+}
+
+fn lion(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
+    Arc::new(Lion::default().beta_1(fields.value("beta_1", &0.9)).beta_2(fields.value("beta_2", &0.99)))
 }
 
 fn ftrl(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
@@ -86,12 +78,6 @@ fn ftrl(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
 
 fn rmsprop(fields: &mut Fields<'_>, rule: RmsProp, epsilon: f64) -> Arc<dyn UpdateRule> {
     let momentum = fields.value("momentum", &0.0);
-    if is_newer(fields) && momentum == 0.0 {
-        fields.refuse_here(
-            "this RMSprop is of Keras's newer generation, which adds epsilon inside of the root; \
-             without momentum, Estimand has tf.keras.optimizers.legacy.RMSprop, which adds it outside",
-        );
-    }
     Arc::new(
         rule.rho(fields.value("rho", &0.9))
             .momentum(momentum)
@@ -147,13 +133,15 @@ impl Field for Optimizer {
             };
             config.insert(key.to_string(), limit.write()?);
         }
+        if self.rule().is_newer() || self.decay().is_some() || self.average().is_some() {
+            write_options(self, &mut config)?;
+        }
         if self.is_lazy() {
             config.insert("lazy".to_string(), true.into());
         }
         let (module, class) = match name {
             "RMSProp" => ("estimand", RMSPROP_V1),
-            // Only the newer generation has it.
-            "AdamW" => ("keras.optimizers", name),
+            _ if self.rule().is_newer() => ("keras.optimizers", name),
             _ if CLASSES.iter().any(|(class, _)| *class == name) => ("keras.optimizers.legacy", name),
             _ => ("custom", name),
         };
@@ -172,10 +160,52 @@ impl Field for Optimizer {
     }
 }
 
+/// The options that all optimizers of the newer generation have.
+fn write_options(optimizer: &Optimizer, config: &mut Map<String, Value>) -> Result<()> {
+    if let Some(decay) = optimizer.decay() {
+        config.insert("weight_decay".to_string(), decay.write()?);
+    }
+    config.insert("use_ema".to_string(), optimizer.average().is_some().into());
+    if let Some(ema) = optimizer.average() {
+        let (momentum, frequency) = ema.settings();
+        config.insert("ema_momentum".to_string(), momentum.write()?);
+        config.insert("ema_overwrite_frequency".to_string(), frequency.write()?);
+    }
+    Ok(())
+}
+
+/// Reads the options of the newer generation.
+fn read_options(fields: &mut Fields<'_>, optimizer: Optimizer) -> Optimizer {
+    let optimizer = match fields.is_asked("weight_decay") {
+        true => optimizer,
+        false => match fields.value("weight_decay", &None::<f64>) {
+            Some(decay) => optimizer.weight_decay(decay),
+            None => optimizer,
+        },
+    };
+    let ema = Ema::default().momentum(fields.value("ema_momentum", &0.99));
+    // TF: a frequency of 0 is none.
+    let ema = match fields.value("ema_overwrite_frequency", &None::<u64>).filter(|steps| *steps > 0) {
+        Some(steps) => ema.overwrite_frequency(steps),
+        None => ema,
+    };
+    if !fields.value("use_ema", &false) {
+        return optimizer;
+    }
+    if fields.has("loss_scale_factor") {
+        fields.refuse_here(
+            "`use_ema` is set, and this is of Keras 3, whose average begins after the first step; \
+             Estimand has that of tf.keras 2.15, which begins before it",
+        );
+    }
+    optimizer.ema(ema)
+}
+
 /// The fields of the rule, then those that all optimizers have.
 fn read(fields: &mut Fields<'_>, rule: ReadRule) -> Optimizer {
     let newer = is_newer(fields);
     let rule = rule(fields);
+    let rule = rule.newer().filter(|_| newer).unwrap_or(rule);
     let usual = Schedule::Constant(rule.default_learning_rate());
     let rate = fields.renamed(&["learning_rate", "lr"], &usual);
     let decay = if fields.is_asked("decay") { 0.0 } else { fields.value("decay", &0.0) };
@@ -210,6 +240,7 @@ fn read(fields: &mut Fields<'_>, rule: ReadRule) -> Optimizer {
     }
     // Here the rule's name is the scope of its slots.
     fields.ignored("name");
+    let optimizer = read_options(fields, optimizer);
     read_newer(fields);
     if let Err(error) = optimizer.check() {
         fields.refuse_here(&error.to_string());
@@ -217,16 +248,11 @@ fn read(fields: &mut Fields<'_>, rule: ReadRule) -> Optimizer {
     optimizer
 }
 
-/// Options of the newer generation that Estimand does not have, and notes about how Keras runs it.
+/// Options of the newer generation that Estimand does not have.
 fn read_newer(fields: &mut Fields<'_>) {
-    fields.only_read("use_ema", &[false.into()]);
+    fields.only_read("jit_compile", &[false.into(), Value::Null]);
     for key in ["loss_scale_factor", "gradient_accumulation_steps"] {
         fields.only_read(key, &[Value::Null]);
     }
-    if !fields.is_asked("weight_decay") {
-        fields.only_read("weight_decay", &[Value::Null, 0.into(), 0.0.into()]);
-    }
-    for key in ["ema_momentum", "ema_overwrite_frequency", "jit_compile", "is_legacy_optimizer"] {
-        fields.ignored(key);
-    }
+    fields.ignored("is_legacy_optimizer");
 }
