@@ -77,11 +77,13 @@ pub fn grpc(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    type Check = fn(&[u8]);
+
     /// The seeds of the fuzz targets, and changes of them, until a fuzzer finds better ones.
     #[test]
     fn seeds_and_their_changes() {
         let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-        let targets: [(&str, fn(&[u8])); 3] =
+        let targets: [(&str, Check); 3] =
             [("serve_rest", super::rest), ("serve_infer", super::infer), ("serve_grpc", super::grpc)];
         let mut dice = 1u64;
         let mut throw = |n: usize| {
