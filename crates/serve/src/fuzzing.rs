@@ -74,3 +74,46 @@ pub fn grpc(bytes: &[u8]) {
         _ => _ = ReloadConfigRequest::decode(message),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    type Check = fn(&[u8]);
+
+    /// The seeds of the fuzz targets, and changes of them, until a fuzzer finds better ones.
+    #[test]
+    fn seeds_and_their_changes() {
+        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+        let targets: [(&str, Check); 3] =
+            [("serve_rest", super::rest), ("serve_infer", super::infer), ("serve_grpc", super::grpc)];
+        let mut dice = 1u64;
+        let mut throw = |n: usize| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (dice >> 33) as usize % n.max(1)
+        };
+        for (name, check) in targets {
+            let mut n = 0;
+            for entry in std::fs::read_dir(corpus.join(name)).unwrap() {
+                let seed = std::fs::read(entry.unwrap().path()).unwrap();
+                check(&seed);
+                n += 1;
+                for _ in 0..500 {
+                    let mut changed = seed.clone();
+                    for _ in 0..=throw(3) {
+                        let (at, byte) = (throw(changed.len()), throw(256) as u8);
+                        match throw(4) {
+                            0 => changed[at] = byte,
+                            1 => changed.insert(at, byte),
+                            2 => changed.truncate(at.max(1)),
+                            _ => {
+                                let copied = changed[at..].to_vec();
+                                changed.extend_from_slice(&copied);
+                            }
+                        }
+                    }
+                    check(&changed);
+                }
+            }
+            assert!(n >= 3, "{name} has {n} seeds");
+        }
+    }
+}

@@ -80,7 +80,8 @@ async fn connection(
         };
         // A client that sends nothing, or that is gone.
         let Ok(Some(is_http2)) = version else { return };
-        return serve(stream, is_http2, peer, core, stop).await;
+        // In a box: a connection that says nothing takes no room for requests.
+        return Box::pin(serve(stream, is_http2, peer, core, stop)).await;
     };
     let accepted = tokio::select! {
         accepted = tokio::time::timeout(limit, tls.accept(stream)) => accepted,
@@ -89,7 +90,7 @@ async fn connection(
     match accepted {
         Ok(Ok(stream)) => {
             let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            serve(stream, is_http2, peer, core, stop).await;
+            Box::pin(serve(stream, is_http2, peer, core, stop)).await;
         }
         Ok(Err(error)) => tracing::debug!("connection from {peer}: {error}"),
         Err(_) => tracing::debug!("connection from {peer}: no handshake within {} ms", limit.as_millis()),

@@ -249,7 +249,7 @@ fn ten_thousand_idle_connections() {
     }
     let after = resident();
     println!("{n} idle connections: {before:.1} MB before, {after:.1} MB with them");
-    assert!(after - before < 200.0, "{before} {after}");
+    assert!(after - before < 300.0, "{before} {after}");
 }
 
 /// systemd is told when the server answers, and when it stops. Certificates and tokens come from
