@@ -147,7 +147,6 @@ fn keras_objects() -> Vec<Text> {
         nn::RandomRotation,
         nn::RandomTranslation,
         nn::RandomZoom,
-        nn::Reduction,
         nn::Regularizer,
         nn::Relu,
         nn::RepeatVector,
