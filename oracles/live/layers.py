@@ -47,7 +47,9 @@ for case in cases:
     name = document["class_name"]
     given = [inputs] if name in MERGES else inputs * 2 if name == "MultiHeadAttention" else inputs
     layer(*given)
-    layer.set_weights([array(w) for w in case["weights"]])
+    # The weights of terms are a setting of our layers; Keras reads them with the layer.
+    if name not in ("StringLookup", "IntegerLookup", "TextVectorization"):
+        layer.set_weights([array(w) for w in case["weights"]])
     takes_training = "training" in inspect.signature(layer.call).parameters
     result, expected = layer(*given, **({"training": False} if takes_training else {})).numpy(), array(case["result"])
     assert result.shape == expected.shape, (document, result.shape, expected.shape)

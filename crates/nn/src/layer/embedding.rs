@@ -111,7 +111,7 @@ impl Layer for Embedding {
     }
 
     fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
-        inputs.tensors().first().filter(|_| self.mask_zero).map(|ids| ids.not_equal(&ids.zeros_like()))
+        inputs.tensors().first().filter(|_| self.mask_zero).map(|ids| ids.not_equal(ids.zeros_like()))
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

@@ -10,6 +10,9 @@ use estimand_tensor::{Error, Result};
 use super::{Config, Layer, LayerCall, config_setters};
 use crate::config::Json;
 
+/// A function of the inputs of a call.
+type Function = dyn Fn(&[Tensor]) -> Tensor + Send + Sync;
+
 /// A function without weights as a layer. Code cannot be written to a file: `to_json` refuses it by
 /// its name, and so does everything that writes a model as JSON. Exports contain its nodes.
 ///
@@ -26,7 +29,7 @@ use crate::config::Json;
 #[derive(Clone)]
 #[must_use]
 pub struct Lambda {
-    function: Arc<dyn Fn(&[Tensor]) -> Tensor + Send + Sync>,
+    function: Arc<Function>,
     config: Config,
 }
 

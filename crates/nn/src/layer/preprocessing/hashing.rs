@@ -146,7 +146,7 @@ impl Layer for Hashing {
         };
         if let (true, Some(value)) = (self.masks(), &self.mask_value) {
             let is_mask = value.is(x);
-            ids = is_mask.select(&ids.zeros_like(), ids + 1i64);
+            ids = is_mask.select(ids.zeros_like(), ids + 1i64);
         }
         self.output_mode.encode(&ids, self.num_bins, None)
     }

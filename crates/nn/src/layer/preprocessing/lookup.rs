@@ -217,8 +217,8 @@ impl Lookup {
         };
         let n = terms.len() as i64;
         let place = ids.cast(DType::I64) - self.token_start() as i64;
-        let known = place.greater_equal(0i64).logical_and(&place.less(n));
-        let is_mask = (self.oov_start() == 1).then(|| ids.equal(&ids.zeros_like()));
+        let known = place.greater_equal(0i64).logical_and(place.less(n));
+        let is_mask = (self.oov_start() == 1).then(|| ids.equal(ids.zeros_like()));
         match (terms, &self.mask_token, &self.oov_token) {
             (TermList::Text(terms), mask, Term::Text(unknown)) => {
                 // The mask comes after the terms.

@@ -103,7 +103,7 @@ impl Normalization {
                 return Err(Error::shape(text));
             }
         }
-        match moments.variance.iter().find(|v| !(**v >= 0.0)) {
+        match moments.variance.iter().find(|v| v.is_nan() || **v < 0.0) {
             Some(v) => Err(Error::config(format!("a variance is {v}; expected at least 0"))),
             None => Ok(n),
         }

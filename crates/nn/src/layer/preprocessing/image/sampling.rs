@@ -107,8 +107,8 @@ impl Sampling {
     /// The pixels at whole places; outside of the image, the fill value.
     #[track_caller]
     fn read(self, images: &Tensor, (height, width): (usize, usize), row: &Tensor, column: &Tensor) -> Tensor {
-        let within = |place: &Tensor, n: usize| place.greater_equal(0.0).logical_and(&place.less(n as f64));
-        let is_inside = within(row, height).logical_and(&within(column, width));
+        let within = |place: &Tensor, n: usize| place.greater_equal(0.0).logical_and(place.less(n as f64));
+        let is_inside = within(row, height).logical_and(within(column, width));
         let limited = |place: &Tensor, n: usize| place.clip(0.0, n as f64 - 1.0).cast(DType::I64);
         let place = limited(row, height) * width as i64 + limited(column, width);
         let dims = images.shape().dims();
