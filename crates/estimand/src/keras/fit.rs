@@ -254,10 +254,8 @@ impl Model {
         let mut resume = self.resume.take();
         let mut kept: Option<Source> = None;
         let mut last = Logs::new();
-        if let (Some(resume), Some(n)) = (&mut resume, fit.steps_per_epoch) {
-            if resume.batch >= n {
-                (resume.epoch, resume.batch) = (resume.epoch + 1, 0);
-            }
+        if let Some(resume) = resume.as_mut().filter(|resume| fit.steps_per_epoch.is_some_and(|n| resume.batch >= n)) {
+            (resume.epoch, resume.batch) = (resume.epoch + 1, 0);
         }
         for epoch in resume.as_ref().map_or(fit.initial_epoch, |resume| resume.epoch)..fit.epochs {
             let resumed = resume.take().unwrap_or_default();
