@@ -35,7 +35,8 @@ class ExactAdam(keras.optimizers.Adam):
 
     def update_step(self, gradient, variable):
         step = tf.cast(self.iterations + 1, tf.float64)
-        one, two = tf.constant(self.beta_1, tf.float64), tf.constant(self.beta_2, tf.float64)
+        # As in tf.keras, the powers are those of the rounded numbers.
+        one, two = (tf.cast(tf.constant(beta, tf.float32), tf.float64) for beta in (self.beta_1, self.beta_2))
         rate = tf.cast(self.learning_rate, tf.float64) * tf.sqrt(1 - tf.pow(two, step)) / (1 - tf.pow(one, step))
         key = self._index_dict[self._var_key(variable)]
         m, v = self._momentums[key], self._velocities[key]
@@ -74,7 +75,8 @@ def mlp(optimizer):
 
 def cnn(optimizer):
     model = keras.Sequential([
-        layers.Conv2D(6, 3, padding="same", input_shape=(8, 8, 2)),
+        # Batch norm takes a bias away: its gradient would be rounding alone, which Adam makes large.
+        layers.Conv2D(6, 3, padding="same", use_bias=False, input_shape=(8, 8, 2)),
         layers.BatchNormalization(),
         layers.Activation("relu"),
         layers.MaxPooling2D(2),
@@ -193,8 +195,8 @@ def any_way(weights):
     return np.nextafter(weights, np.where(rng.random(weights.shape) < 0.5, np.float32(np.inf), np.float32(-np.inf)))
 
 
-# One ulp up, and one ulp up or down for each weight.
-MOVES = [lambda weights: np.nextafter(weights, np.float32(np.inf)), any_way]
+# One ulp up, and twice one ulp up or down for each weight.
+MOVES = [lambda weights: np.nextafter(weights, np.float32(np.inf)), any_way, any_way]
 
 cases, data = [], {}
 for name, (build, x, y) in CASES.items():
@@ -222,13 +224,15 @@ def check(name, build, optimizer, given, ours):
         assert ours["weight_names"] == [w.name.removesuffix(":0") for w in model.weights], (place, ours["weight_names"])
     theirs, found = model.get_weights(), [array(w) for w in ours["weights"]]
     assert max(furthest(theirs, given["weights"])) > 1e-2, (place, "the training changes nothing")
-    # TensorFlow's weights began one ulp apart; a tensor that began with zeros did not, so it may be apart by an ulp of its largest number.
-    ulps = [np.spacing(np.abs(w).max()) for w in theirs]
+    # Sums in another order are ulps apart, also where TensorFlow's own are not: a tensor that began with zeros, or that batch norm measures.
+    ulps = [2 * np.spacing(np.abs(w).max()) for w in theirs]
     drifts = [max(drift) for drift in zip(ulps, *(furthest(theirs, other.get_weights()) for other, _, _ in others), strict=True)]
     slack = ROUNDED * STEPS * float(model.optimizer.learning_rate) if isinstance(model.optimizer, CORRECTED) and optimizer != "exact" else 0
     worst = 0
-    for weight, difference, drift in zip(model.weights, furthest(theirs, found), drifts, strict=True):
-        assert difference <= 4 * drift + slack, (place, weight.name, difference, drift)
+    for weight, difference, drift, ulp in zip(model.weights, furthest(theirs, found), drifts, ulps, strict=True):
+        # Moving statistics are apart by up to half an ulp more in each step, whatever the optimizer: 0.99 and 0.01 do not add up to 1 in f32.
+        moving = STEPS * ulp / 4 if "/moving_" in weight.name else 0
+        assert difference <= 4 * drift + slack + moving, (place, weight.name, difference, drift)
         worst = max(worst, difference / drift)
     # What is shown of an epoch: the same names in the same order, and the same numbers.
     assert list(ours["history"]) == list(history), (place, list(ours["history"]), list(history))
@@ -245,7 +249,13 @@ def check(name, build, optimizer, given, ours):
     return worst
 
 
+failures = []
 for name, (build, _, _) in CASES.items():
-    worst = {optimizer: check(name, build, optimizer, data[name], next(results)) for optimizer in OPTIMIZERS}
-    shown = ", ".join(f"{optimizer} {times:.1f}" for optimizer, times in worst.items())
-    print(f"  {name}: {STEPS} steps; the worst tensor in drifts of one ulp: {shown}")
+    shown = []
+    for optimizer in OPTIMIZERS:
+        try:
+            shown.append(f"{optimizer} {check(name, build, optimizer, data[name], next(results)):.1f}")
+        except AssertionError as failure:
+            failures.append(str(failure))
+    print(f"  {name}: {STEPS} steps; the worst tensor in drifts of one ulp: {', '.join(shown)}", flush=True)
+assert not failures, "\n".join(failures)

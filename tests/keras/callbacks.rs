@@ -423,3 +423,33 @@ fn a_backup_of_another_model_is_refused() {
     assert!(error.contains("values that the model does not have: SGD/"), "{error}");
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// A crash right after the last batch of an epoch, with a backup of that batch.
+#[test]
+fn a_backup_of_the_last_batch_goes_on_with_the_next_epoch() {
+    let [x, y, ..] = data();
+    let rows = Dataset::from_arrays([("x", x.clone()), ("y", y.clone())]).label("y").batch(2);
+    for steps in [None, Some(3)] {
+        let run = |backup: Option<&PathBuf>, crashes: bool| -> Option<Vec<Array>> {
+            let mut model = made(Optimizer::keras(Adam::default(), 0.1));
+            let fit = match steps {
+                Some(n) => Fit::new(rows.repeat_forever()).steps_per_epoch(n),
+                None => Fit::new(&rows),
+            };
+            let crash = LambdaCallback::new().on_epoch_end(move |_, epoch, _| match crashes && epoch == 1 {
+                true => Err(Error::config("a crash")),
+                false => Ok(()),
+            });
+            let fit = fit.epochs(4).verbose(0).callback(crash);
+            let fit = match backup {
+                Some(folder) => fit.callback(BackupAndRestore::new(folder).every_batches(3)),
+                None => fit,
+            };
+            model.fit(fit).is_ok().then(|| model.get_weights().unwrap())
+        };
+        let folder = folder("last-batch");
+        assert_eq!(run(Some(&folder), true), None);
+        assert_eq!(run(Some(&folder), false), run(None, false), "{steps:?}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -50,7 +50,7 @@ fn model(name: &str, optimizer: Optimizer) -> Result<(Model, Compile)> {
         "cnn" => {
             let model = Sequential::new()
                 .input([8, 8, 2])
-                .add(Conv2d::new(6, 3).same())
+                .add(Conv2d::new(6, 3).same().use_bias(false))
                 .add(BatchNorm::new())
                 .add(Activation::Relu)
                 .add(MaxPool2d::new(2))

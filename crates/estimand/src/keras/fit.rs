@@ -254,17 +254,25 @@ impl Model {
         let mut resume = self.resume.take();
         let mut kept: Option<Source> = None;
         let mut last = Logs::new();
+        if let Some(resume) = resume.as_mut().filter(|resume| fit.steps_per_epoch.is_some_and(|n| resume.batch >= n)) {
+            (resume.epoch, resume.batch) = (resume.epoch + 1, 0);
+        }
         for epoch in resume.as_ref().map_or(fit.initial_epoch, |resume| resume.epoch)..fit.epochs {
-            callbacks.on_epoch_begin(self, epoch)?;
             let resumed = resume.take().unwrap_or_default();
             let source = match kept.take() {
                 Some(source) => source,
                 None => {
                     let place = resumed.place.unwrap_or(Place { epoch, ..Place::default() });
-                    self.open_at(&batches, Mode::Train, place, classes.as_deref())?
+                    match self.open_at(&batches, Mode::Train, place, classes.as_deref())? {
+                        Some(source) => source,
+                        // A backup of the last batch of an epoch: the next epoch follows.
+                        None if resumed.batch > 0 => continue,
+                        None => return Err(no_batches()),
+                    }
                 }
             };
             self.check_restored()?;
+            callbacks.on_epoch_begin(self, epoch)?;
             let mut line = EpochLine::begin(fit.verbose, epoch, fit.epochs, n_steps);
             let (source, mut logs, has_ended) =
                 self.train_epoch(source, resumed.batch, fit.steps_per_epoch, callbacks, &mut line)?;
@@ -329,7 +337,7 @@ impl Model {
             line.step(batch, || running.values(&source.program).ok());
         }
         if batch == 0 && first == 0 && !self.stop_training {
-            return Err(Error::data("the data has no batches").help("pass data with at least one row"));
+            return Err(no_batches());
         }
         let logs = running.values(&source.program)?.into_iter().collect();
         Ok(((!has_ended).then_some(source), logs, has_ended && steps.is_some()))
@@ -343,23 +351,28 @@ impl Model {
         epoch: usize,
         classes: Option<&[f32]>,
     ) -> Result<Source> {
-        self.open_at(batches, mode, Place { epoch, ..Place::default() }, classes)
+        self.open_at(batches, mode, Place { epoch, ..Place::default() }, classes)?.ok_or_else(no_batches)
     }
 
-    fn open_at(&mut self, batches: &Batches, mode: Mode, place: Place, classes: Option<&[f32]>) -> Result<Source> {
+    /// Opens a stream at a place. There is none if the place is its end.
+    fn open_at(
+        &mut self,
+        batches: &Batches,
+        mode: Mode,
+        place: Place,
+        classes: Option<&[f32]>,
+    ) -> Result<Option<Source>> {
         let (seed, epoch) = (self.weights.seed, place.epoch);
         let cx = InputContext { mode, seed, epoch: epoch as u64, ..InputContext::default() };
         let mut stream: Box<dyn Stream> = batches.dataset.open(&cx, &place.position)?;
-        let Some(first) = stream.pull(usize::MAX)? else {
-            return Err(Error::data("the data has no batches").help("pass data with at least one row"));
-        };
+        let Some(first) = stream.pull(usize::MAX)? else { return Ok(None) };
         let mut layout = Layout::of(self, &first.batch, mode)?;
         layout.class_weight = classes.map(<[f32]>::to_vec);
         let program = self.program(mode, &layout)?;
         let n_threads = RunConfig::new().n_input_threads();
         let (binding, compiled) = (program.binding.clone(), program.compiled.clone());
         let feeder = Feeder::new(Some(first), stream, binding, compiled, n_threads);
-        Ok(Source { program, feeder, epoch })
+        Ok(Some(Source { program, feeder, epoch }))
     }
 
     /// Trains on one batch. Returns its loss and metrics, before the weights changed.
@@ -402,6 +415,10 @@ impl Source {
     pub fn recycle(&mut self, fed: crate::feeding::Fed) {
         self.feeder.recycle(fed);
     }
+}
+
+fn no_batches() -> Error {
+    Error::data("the data has no batches").help("pass data with at least one row")
 }
 
 /// The time since a moment, in seconds.
