@@ -105,8 +105,8 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         // A vector without elements has no allocation.
         if self.layout.size() > 0 {
-            // SAFETY: allocated with this layout, here or by a vector that was taken apart. Elements
-            // are plain numbers, which need not be dropped.
+            // SAFETY: allocated with this layout, here or by a vector that was taken apart.
+            // Elements are plain numbers, which need not be dropped.
             unsafe { dealloc(self.start.as_ptr(), self.layout) }
         }
     }

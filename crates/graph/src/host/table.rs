@@ -87,8 +87,8 @@ impl HostRules for FindId {
 }
 
 /// Finds the lookup with buckets that `condition ? known : behind` computes:
-/// `find != -1 ? find : bucket + size`, as TensorFlow and [`FindId::spell`] write it. `None` for any
-/// other selection.
+/// `find != -1 ? find : bucket + size`, as TensorFlow and [`FindId::spell`] write it. `None` for
+/// any other selection.
 pub fn with_buckets(condition: &Tensor, known: &Tensor, behind: &Tensor) -> Option<Tensor> {
     let graph = known.graph();
     let (table, terms) = {
