@@ -141,5 +141,12 @@ layer("cropping3d", L.Cropping3D((1, 1, 0)), floats(*volumes))
 layer("zero_padding3d", L.ZeroPadding3D(((0, 1), (2, 0), (1, 1))), floats(*volumes))
 layer("up_sampling3d", L.UpSampling3D((1, 2, 3)), floats(*volumes))
 layer("spatial_dropout3d", L.SpatialDropout3D(0.5), floats(*volumes))
+for padding in ["valid", "same"]:
+    layer(f"conv3d_transpose_{padding}", L.Conv3DTranspose(3, (2, 3, 1), padding=padding), floats(1, 2, 3, 2, 2))
+    layer(f"conv3d_transpose_{padding}_strides", L.Conv3DTranspose(2, (3, 2, 3), strides=(2, 1, 3), padding=padding, activation="relu"),
+          floats(1, 2, 3, 2, 2))
+    layer(f"conv3d_transpose_{padding}_small", L.Conv3DTranspose(2, (1, 2, 1), strides=(3, 2, 2), padding=padding, use_bias=False), floats(1, 2, 3, 2, 2))
+    layer(f"conv3d_transpose_{padding}_output", L.Conv3DTranspose(2, 3, strides=3, padding=padding, output_padding=(2, 1, 0)),
+          floats(1, 2, 3, 2, 2))
 
 write("keras_layers")

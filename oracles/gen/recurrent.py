@@ -1,4 +1,4 @@
-"""Writes oracles/fixtures/recurrent.jsonl: what Keras's recurrent layers, their wrappers and attention make of small arrays, with gradients.
+"""Writes oracles/fixtures/recurrent.jsonl: what Keras's recurrent layers, their cells and wrappers, and attention make of small arrays, with gradients.
 
 Run as `python oracles/gen/recurrent.py` in an environment with tensorflow 2.15. A case is a kind
 of layer with its options; the test builds the same. Its arrays: `in`, `mask` (1 where a step counts), `state:<i>` (first states), `value`, `key`, `weight:<name>`, `out`, `last:<i>` (last
@@ -182,5 +182,108 @@ steps[1, 0] = -1
 masking = L.Masking(-1.0)
 record("masking", {"mask_value": -1.0}, masking, {"in": steps},
        lambda t: (masking(t["in"]), [tf.cast(masking.compute_mask(t["in"]), tf.float32)]))
+
+
+
+def cells_of(names, units, **given):
+    """Cells by the names of their classes; the second of a class gets a number, as in a model of its own."""
+    classes = {"simple_rnn_cell": L.SimpleRNNCell, "lstm_cell": L.LSTMCell, "gru_cell": L.GRUCell}
+    number = lambda i: f"_{names[:i].count(names[i])}" if names[i] in names[:i] else ""
+    return [classes[name](units + i, name=name + number(i), **given) for i, name in enumerate(names)]
+
+
+def rnn(names, stacked=False, mask=False, initial_state=False, cell={}, **given):
+    """The layer that runs any cell. `units` is that of the first cell; each next one has one more."""
+    batch, time, inputs, units = 3, 4, 2, 2
+    cells = cells_of(names, units, **cell)
+    made = L.StackedRNNCells(cells, name="stacked_rnn_cells") if stacked else cells[0]
+    layer = L.RNN(made, return_state=True, name="rnn", **given)
+    sizes = [int(n) for n in tf.nest.flatten(made.state_size)]
+    arrays = {"in": floats(batch, time, inputs)}
+    if mask:
+        arrays["mask"] = (random.random((batch, time)) < 0.6).astype(np.int32)
+    for i, size in enumerate(sizes if initial_state else []):
+        arrays[f"state:{i}"] = floats(batch, size)
+
+    def call(t):
+        state = None
+        if initial_state:
+            flat = [t[f"state:{i}"] for i in range(len(sizes))]
+            state = tf.nest.pack_sequence_as(made.state_size, flat) if len(sizes) > 1 else flat
+        out, *last = layer(t["in"], mask=tf.cast(t["mask"], tf.bool) if mask else None, initial_state=state)
+        return out, tf.nest.flatten(last)
+
+    record("rnn", {"cells": " ".join(names), "units": units, "stacked": stacked, **cell, **given}, layer, arrays, call)
+
+
+rnn(["lstm_cell"])
+rnn(["gru_cell"], mask=True, return_sequences=True, cell=dict(reset_after=False))
+rnn(["gru_cell"], mask=True, initial_state=True, zero_output_for_mask=True)
+rnn(["simple_rnn_cell"], go_backwards=True, return_sequences=True, cell=dict(use_bias=False))
+rnn(["lstm_cell", "gru_cell"], stacked=True)
+rnn(["lstm_cell", "lstm_cell"], stacked=True, mask=True, return_sequences=True)
+rnn(["gru_cell", "lstm_cell", "simple_rnn_cell"], stacked=True, mask=True, initial_state=True, return_sequences=True)
+rnn(["lstm_cell", "gru_cell"], stacked=True, mask=True, initial_state=True, go_backwards=True)
+rnn(["simple_rnn_cell"], stacked=True, mask=True, return_sequences=True, zero_output_for_mask=True)
+
+
+def cell(name, **given):
+    """One step of a cell."""
+    made = cells_of([name], 3, **given)[0]
+    n_states = len(tf.nest.flatten(made.state_size))
+    arrays = {"in": floats(3, 2), **{f"state:{i}": floats(3, 3) for i in range(n_states)}}
+
+    def call(t):
+        out, last = made(t["in"], [t[f"state:{i}"] for i in range(n_states)])
+        return out, tf.nest.flatten(last)
+
+    record(name, {"units": 3, **given}, made, arrays, call)
+
+
+for name in ["simple_rnn_cell", "lstm_cell", "gru_cell"]:
+    cell(name)
+    cell(name, use_bias=False)
+cell("gru_cell", reset_after=False)
+
+
+def stack(names):
+    """One step of cells on top of each other."""
+    made = L.StackedRNNCells(cells_of(names, 2), name="stacked_rnn_cells")
+    sizes = [int(n) for n in tf.nest.flatten(made.state_size)]
+    arrays = {"in": floats(3, 2), **{f"state:{i}": floats(3, size) for i, size in enumerate(sizes)}}
+
+    def call(t):
+        out, last = made(t["in"], tf.nest.pack_sequence_as(made.state_size, [t[f"state:{i}"] for i in range(len(sizes))]))
+        return out, tf.nest.flatten(last)
+
+    record("stacked_rnn_cells", {"cells": " ".join(names), "units": 2}, made, arrays, call)
+
+
+stack(["lstm_cell", "gru_cell"])
+
+
+def conv_lstm(mask=False, initial_state=None, **given):
+    batch, time, size = 2, 3, (4, 5)
+    keras = {**given, **{key: function(value) for key, value in given.items() if "activation" in key}}
+    layer = L.ConvLSTM2D(2, return_state=True, name="conv_lstm2d", **keras)
+    arrays = {"in": floats(batch, time, *size, 3)}
+    if mask:
+        arrays["mask"] = np.array([[1, 0, 1], [0, 1, 0]], np.int32)
+    for i in range(2 if initial_state else 0):
+        arrays[f"state:{i}"] = floats(batch, *initial_state, 2)
+
+    def call(t):
+        state = [t["state:0"], t["state:1"]] if initial_state else None
+        out, *last = layer(t["in"], mask=tf.cast(t["mask"], tf.bool) if mask else None, initial_state=state)
+        return out, last
+
+    record("conv_lstm2d", given, layer, arrays, call)
+
+
+conv_lstm(kernel_size=[2, 3])
+conv_lstm(kernel_size=[3, 3], padding="same", strides=[2, 2], return_sequences=True)
+conv_lstm(kernel_size=[2, 2], dilation_rate=[2, 1], use_bias=False, go_backwards=True, return_sequences=True)
+conv_lstm(kernel_size=[3, 2], padding="same", mask=True, return_sequences=True, recurrent_activation="sigmoid")
+conv_lstm(kernel_size=[3, 2], padding="same", mask=True, initial_state=[4, 5], activation="softsign")
 
 fixture.write("recurrent", tf, np)

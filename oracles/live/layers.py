@@ -46,12 +46,17 @@ for case in cases:
     # Our attention uses one tensor for query, value and key; a merge takes a list.
     name = document["class_name"]
     given = [inputs] if name in MERGES else inputs * 2 if name == "MultiHeadAttention" else inputs
-    layer(*given)
+    # One step of a cell; its states begin at 0.
+    step = {}
+    if name.endswith(("Cell", "Cells")):
+        step = {"states": layer.get_initial_state(batch_size=inputs[0].shape[0], dtype=tf.float32)}
+    layer(*given, **step)
     # The weights of terms are a setting of our layers; Keras reads them with the layer.
     if name not in ("StringLookup", "IntegerLookup", "TextVectorization"):
         layer.set_weights([array(w) for w in case["weights"]])
     takes_training = "training" in inspect.signature(layer.call).parameters
-    result, expected = layer(*given, **({"training": False} if takes_training else {})).numpy(), array(case["result"])
+    result = layer(*given, **step, **({"training": False} if takes_training else {}))
+    result, expected = (result[0] if step else result).numpy(), array(case["result"])
     assert result.shape == expected.shape, (document, result.shape, expected.shape)
     if result.dtype == object:
         assert (np.vectorize(bytes.decode)(result) == expected).all(), (document, result, expected)

@@ -69,6 +69,8 @@ fn keras_objects() -> Vec<Text> {
         BatchNorm,
         Conv2d,
         nn::Conv3d,
+        nn::Conv3dTranspose,
+        nn::ConvLstm2d,
         Dense,
         Dropout,
         Embedding,
@@ -118,6 +120,11 @@ fn keras_objects() -> Vec<Text> {
         nn::GlobalMaxPool3d,
         nn::GroupNorm,
         nn::Gru,
+        nn::GruCell,
+        nn::LstmCell,
+        nn::Rnn,
+        nn::SimpleRnnCell,
+        nn::StackedRnnCells,
         nn::HashedCrossing,
         nn::Hashing,
         nn::Hinge,
@@ -223,7 +230,7 @@ fn keras_objects() -> Vec<Text> {
         Initializer::TruncatedNormal,
         Initializer::Zeros,
     ];
-    let traits = traits![Adapt, Layer, Loss, nn::metric::MetricValue, update::Constraint,];
+    let traits = traits![Adapt, Layer, Loss, nn::RnnCell, nn::metric::MetricValue, update::Constraint,];
     let functions = functions![
         Layer::to_json as fn(&Dense) -> _,
         Loss::to_json as fn(&MeanSquaredError) -> _,
@@ -792,6 +799,7 @@ fn keras_names() -> Vec<Text> {
         keras::Model::load_weights as fn(_, Text) -> _,
         keras::Model::predict as fn(_, Array) -> _,
         keras::Model::predict_all as fn(_, Array) -> _,
+        keras::Model::predict_classes as fn(_, Array) -> _,
         keras::Model::predict_on_batch as fn(_, Array) -> _,
         keras::Model::save_weights as fn(_, Text) -> _,
         keras::Model::set_train_step as fn(_, StepFn),

@@ -65,14 +65,15 @@ pub use inputs::{Input, Inputs};
 pub use layer::{
     ALL_LAYERS, Add, AdditiveAttention, AlphaDropout, AsInputs, Attention, Average, AvgPool1d, AvgPool2d, AvgPool3d,
     BatchNorm, Bidirectional, CategoryEncoding, CenterCrop, Concat, Conv1d, Conv2d, Conv2dTranspose, Conv3d,
-    Cropping1d, Cropping2d, Cropping3d, Dense, DepthwiseConv2d, Discretization, Dot, Dropout, Elu, Embedding, Factor,
-    FillMode, Flatten, Flip, GaussianDropout, GaussianNoise, GlobalAvgPool1d, GlobalAvgPool2d, GlobalAvgPool3d,
-    GlobalMaxPool1d, GlobalMaxPool2d, GlobalMaxPool3d, GroupNorm, Gru, HashedCrossing, Hashing, IntegerLookup, Lambda,
-    Layer, LayerInputs, LayerNorm, LeakyRelu, Lstm, Masking, MaxPool1d, MaxPool2d, MaxPool3d, Maximum, MergeMode,
-    Minimum, MultiHeadAttention, Multiply, Normalization, OutputMode, PRelu, Permute, RandomBrightness, RandomContrast,
-    RandomCrop, RandomFlip, RandomRotation, RandomTranslation, RandomZoom, RecurrentLayer, Relu, RepeatVector,
-    Rescaling, Reshape, Resizing, SeparableConv2d, Shared, SimpleRnn, Softmax, SpatialDropout1d, SpatialDropout2d,
-    SpatialDropout3d, Split, Standardize, StringLookup, Subtract, TextVectorization, ThresholdedRelu, TimeDistributed,
+    Conv3dTranspose, ConvLstm2d, Cropping1d, Cropping2d, Cropping3d, Dense, DepthwiseConv2d, Discretization, Dot,
+    Dropout, Elu, Embedding, Factor, FillMode, Flatten, Flip, GaussianDropout, GaussianNoise, GlobalAvgPool1d,
+    GlobalAvgPool2d, GlobalAvgPool3d, GlobalMaxPool1d, GlobalMaxPool2d, GlobalMaxPool3d, GroupNorm, Gru, GruCell,
+    HashedCrossing, Hashing, IntegerLookup, Lambda, Layer, LayerInputs, LayerNorm, LeakyRelu, Lstm, LstmCell, Masking,
+    MaxPool1d, MaxPool2d, MaxPool3d, Maximum, MergeMode, Minimum, MultiHeadAttention, Multiply, Normalization,
+    OutputMode, PRelu, Permute, RandomBrightness, RandomContrast, RandomCrop, RandomFlip, RandomRotation,
+    RandomTranslation, RandomZoom, RecurrentLayer, Relu, RepeatVector, Rescaling, Reshape, Resizing, Rnn, RnnCell,
+    SeparableConv2d, Shared, SimpleRnn, SimpleRnnCell, Softmax, SpatialDropout1d, SpatialDropout2d, SpatialDropout3d,
+    Split, StackedRnnCells, Standardize, StringLookup, Subtract, TextVectorization, ThresholdedRelu, TimeDistributed,
     UnitNormalization, UpSampling1d, UpSampling2d, UpSampling3d, ZeroPadding1d, ZeroPadding2d, ZeroPadding3d,
 };
 pub use loss::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader, Scale};
+use crate::formula::{self, Element, Formula, Reader, Scale, compiled_here};
 use crate::number::Number;
 use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
@@ -46,6 +46,8 @@ impl Adadelta {
 }
 
 impl Formula for Adadelta {
+    compiled_here!();
+
     fn name(&self) -> &'static str {
         "Adadelta"
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::formula::{self, Element, Formula, Reader};
+use crate::formula::{self, Element, Formula, Reader, compiled_here};
 use crate::number::Number;
 use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
@@ -43,6 +43,8 @@ impl Adagrad {
 }
 
 impl Formula for Adagrad {
+    compiled_here!();
+
     fn name(&self) -> &'static str {
         "Adagrad"
     }

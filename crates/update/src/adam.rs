@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
+use crate::formula::{self, Element, Formula, Reader, ZeroGradient, compiled_here};
 use crate::number::Number;
 use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
@@ -74,6 +74,8 @@ impl Adam {
 }
 
 impl Formula for Adam {
+    compiled_here!();
+
     fn name(&self) -> &'static str {
         if self.weight_decay.is_some() { "AdamW" } else { "Adam" }
     }

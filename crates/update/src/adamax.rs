@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
+use crate::formula::{self, Element, Formula, Reader, ZeroGradient, compiled_here};
 use crate::number::Number;
 use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
@@ -52,6 +52,8 @@ impl Adamax {
 }
 
 impl Formula for Adamax {
+    compiled_here!();
+
     fn name(&self) -> &'static str {
         "Adamax"
     }

@@ -147,7 +147,34 @@ pub trait Formula: Send + Sync + std::fmt::Debug {
     fn decay<N: Number>(&self, h: [N; N_SCALARS], reader: impl Reader<N>) {
         let _ = (h, reader);
     }
+
+    /// Runs `update` over slices. Rules of this crate override it with the same body, so that their
+    /// loops are compiled here and not in each crate that makes a `dyn UpdateRule`.
+    #[doc(hidden)]
+    fn update_slices(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
+        Formula::update(self, inner(&h.0), Slices { w, g, slots })
+    }
+
+    /// As `update_slices`, for `decay`.
+    #[doc(hidden)]
+    fn decay_slices(&self, h: &Hyper, w: &mut [f32], slots: &mut [&mut [f32]]) {
+        Formula::decay(self, inner(&h.0), Slices { w, g: &[], slots })
+    }
 }
+
+/// The two methods of a rule of this crate that hold its loops.
+macro_rules! compiled_here {
+    () => {
+        fn update_slices(&self, h: &crate::Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
+            Formula::update(self, crate::formula::inner(&h.0), crate::formula::Slices { w, g, slots })
+        }
+
+        fn decay_slices(&self, h: &crate::Hyper, w: &mut [f32], slots: &mut [&mut [f32]]) {
+            Formula::decay(self, crate::formula::inner(&h.0), crate::formula::Slices { w, g: &[], slots })
+        }
+    };
+}
+pub(crate) use compiled_here;
 
 /// A rule read with symbols. Every [`Formula`] is one.
 pub trait SymbolicRule {
@@ -217,11 +244,11 @@ impl<F: Formula> UpdateRule for F {
     }
 
     fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
-        Formula::update(self, inner(&h.0), Slices { w, g, slots })
+        self.update_slices(h, w, g, slots)
     }
 
     fn decay(&self, h: &Hyper, w: &mut [f32], slots: &mut [&mut [f32]]) {
-        Formula::decay(self, inner(&h.0), Slices { w, g: &[], slots })
+        self.decay_slices(h, w, slots)
     }
 
     fn symbolic(&self) -> Option<&dyn SymbolicRule> {
@@ -262,7 +289,7 @@ impl<F: Formula> SymbolicRule for F {
 }
 
 /// The scalars of the rule itself, which come first.
-fn inner<N: Copy>(h: &[N]) -> [N; N_SCALARS] {
+pub(crate) fn inner<N: Copy>(h: &[N]) -> [N; N_SCALARS] {
     std::array::from_fn(|i| h[i])
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
+use crate::formula::{self, Element, Formula, Reader, ZeroGradient, compiled_here};
 use crate::number::Number;
 use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
@@ -89,6 +89,8 @@ impl Ftrl {
 }
 
 impl Formula for Ftrl {
+    compiled_here!();
+
     fn name(&self) -> &'static str {
         "Ftrl"
     }

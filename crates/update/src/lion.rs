@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader, ZeroGradient};
+use crate::formula::{self, Element, Formula, Reader, ZeroGradient, compiled_here};
 use crate::number::Number;
 use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
@@ -39,6 +39,8 @@ impl Lion {
 }
 
 impl Formula for Lion {
+    compiled_here!();
+
     fn name(&self) -> &'static str {
         "Lion"
     }

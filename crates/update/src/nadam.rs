@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::bounds::rounded;
-use crate::formula::{Element, Formula, Reader, Scale, ZeroGradient};
+use crate::formula::{Element, Formula, Reader, Scale, ZeroGradient, compiled_here};
 use crate::number::Number;
 use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
@@ -91,6 +91,8 @@ impl Nadam {
 }
 
 impl Formula for Nadam {
+    compiled_here!();
+
     fn name(&self) -> &'static str {
         "Nadam"
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::bounds::rounded;
-use crate::formula::{self, Element, Formula, Reader, Scale};
+use crate::formula::{self, Element, Formula, Reader, Scale, compiled_here};
 use crate::number::Number;
 use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
@@ -84,6 +84,8 @@ impl RmsProp {
 }
 
 impl Formula for RmsProp {
+    compiled_here!();
+
     fn name(&self) -> &'static str {
         if self.v1 { "RMSProp" } else { "RMSprop" }
     }

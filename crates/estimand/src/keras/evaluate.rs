@@ -7,6 +7,7 @@ use super::data::Data;
 use super::fit::Logs;
 use super::model::Model;
 use super::programs::Running;
+use super::verbose::{EpochLine, Verbose};
 
 /// The arguments of [`Model::evaluate`].
 #[must_use]
@@ -14,13 +15,14 @@ pub struct Evaluate<'a> {
     data: Data,
     batch_size: Option<usize>,
     steps: Option<usize>,
+    verbose: u8,
     callbacks: Vec<Box<dyn Callback + 'a>>,
 }
 
 impl<'a> Evaluate<'a> {
     /// Evaluates on `(x, y)`, `(x, y, weights)` or a dataset of batches.
     pub fn new(data: impl Into<Data>) -> Evaluate<'a> {
-        Evaluate { data: data.into(), batch_size: None, steps: None, callbacks: Vec::new() }
+        Evaluate { data: data.into(), batch_size: None, steps: None, verbose: 0, callbacks: Vec::new() }
     }
 
     /// The number of rows in a batch of arrays. By default 32.
@@ -37,6 +39,12 @@ impl<'a> Evaluate<'a> {
     /// The number of batches to use. By default all.
     pub fn steps(mut self, n: usize) -> Evaluate<'a> {
         self.steps = Some(n);
+        self
+    }
+
+    /// What to show on stderr: 1 is Keras' progress bar, 2 is one line, 0 is nothing. By default 0.
+    pub fn verbose(mut self, level: u8) -> Evaluate<'a> {
+        self.verbose = level;
         self
     }
 
@@ -59,13 +67,14 @@ pub struct Predict<'a> {
     data: Data,
     batch_size: Option<usize>,
     steps: Option<usize>,
+    verbose: u8,
     callbacks: Vec<Box<dyn Callback + 'a>>,
 }
 
 impl<'a> Predict<'a> {
     /// Predicts for `x`, or for the features of a dataset of batches.
     pub fn new(data: impl Into<Data>) -> Predict<'a> {
-        Predict { data: data.into(), batch_size: None, steps: None, callbacks: Vec::new() }
+        Predict { data: data.into(), batch_size: None, steps: None, verbose: 0, callbacks: Vec::new() }
     }
 
     /// The number of rows in a batch of arrays. By default 32.
@@ -77,6 +86,12 @@ impl<'a> Predict<'a> {
     /// The number of batches to use. By default all.
     pub fn steps(mut self, n: usize) -> Predict<'a> {
         self.steps = Some(n);
+        self
+    }
+
+    /// What to show on stderr: 1 is Keras' progress bar, 2 is one line, 0 is nothing. By default 0.
+    pub fn verbose(mut self, level: u8) -> Predict<'a> {
+        self.verbose = level;
         self
     }
 
@@ -104,12 +119,14 @@ impl Model {
 
     pub(super) fn evaluate_with(&mut self, spec: &Evaluate<'_>, callbacks: &mut Callbacks<'_>) -> Result<Logs> {
         self.check_compiled()?;
+        Verbose::check(spec.verbose)?;
         let batches = spec.data.batches(self, spec.batch_size, false)?;
         if batches.dataset.is_endless() && spec.steps.is_none() {
             return Err(Error::config("the dataset never ends").help("set steps"));
         }
         callbacks.on_test_begin(self)?;
         let mut source = self.open(&batches, Mode::Eval, 0, None)?;
+        let mut line = EpochLine::begin(spec.verbose, 0, 1, spec.steps.or(batches.n_batches));
         let (mut running, mut outputs, mut batch) = (Running::default(), Vec::new(), 0);
         while spec.steps.is_none_or(|n| batch < n) {
             let Some(fed) = source.next()? else { break };
@@ -122,8 +139,10 @@ impl Model {
                 callbacks.on_test_batch_end(self, batch, &logs)?;
             }
             batch += 1;
+            line.step(batch, || running.values(&source.program).ok());
         }
         let logs: Logs = running.values(&source.program)?.into_iter().collect();
+        line.end(&logs);
         callbacks.on_test_end(self, &logs)?;
         Ok(logs)
     }
@@ -134,6 +153,14 @@ impl Model {
         self.check_one_output("predict_all")?;
         let mut all = self.predict_all(predict)?;
         all.pop().ok_or_else(|| Error::internal("a prediction without outputs"))
+    }
+
+    /// Predicts the class of every row: the place of the largest number along the last axis, or,
+    /// where there is only one number, whether it is above a half, as 0 or 1.
+    ///
+    /// The model must have one output, of probabilities.
+    pub fn predict_classes<'a>(&mut self, predict: impl Into<Predict<'a>>) -> Result<Array> {
+        classes(&self.predict(predict)?)
     }
 
     fn check_one_output(&self, instead: &str) -> Result<()> {
@@ -156,12 +183,14 @@ impl Model {
     }
 
     fn predict_with(&mut self, spec: &Predict<'_>, callbacks: &mut Callbacks<'_>) -> Result<Vec<Array>> {
+        Verbose::check(spec.verbose)?;
         let batches = spec.data.batches(self, spec.batch_size, false)?;
         if batches.dataset.is_endless() && spec.steps.is_none() {
             return Err(Error::config("the dataset never ends").help("set steps"));
         }
         callbacks.on_predict_begin(self)?;
         let mut source = self.open(&batches, Mode::Predict, 0, None)?;
+        let mut line = EpochLine::begin(spec.verbose, 0, 1, spec.steps.or(batches.n_batches));
         let (mut found, mut outputs, mut batch) = (Vec::new(), Vec::new(), 0);
         while spec.steps.is_none_or(|n| batch < n) {
             let Some(fed) = source.next()? else { break };
@@ -171,7 +200,9 @@ impl Model {
             found.push(std::mem::take(&mut outputs));
             callbacks.on_predict_batch_end(self, batch)?;
             batch += 1;
+            line.step(batch, || None);
         }
+        line.end(&Logs::new());
         callbacks.on_predict_end(self)?;
         let n = found.first().map_or(0, Vec::len);
         (0..n).map(|i| concat(&found.iter().map(|outputs| &outputs[i]).collect::<Vec<_>>())).collect()
@@ -181,6 +212,27 @@ impl Model {
     pub fn predict_on_batch(&mut self, data: impl Into<Data>) -> Result<Vec<Array>> {
         Ok(self.run_batch(&data.into(), Mode::Predict)?.1)
     }
+}
+
+/// The classes of probabilities, as `predict_classes` of Keras had them.
+fn classes(probabilities: &Array) -> Result<Array> {
+    let dims = probabilities.dims();
+    let [rows @ .., n] = dims else {
+        let text = format!("the model's output has the shape {dims:?}; expected [batch, classes]");
+        return Err(Error::shape(text));
+    };
+    let values = probabilities.as_slice::<f32>()?;
+    match *n {
+        0 => Err(Error::shape(format!("the model's output has the shape {dims:?}: there are no classes"))),
+        1 => Array::from_vec(dims, values.iter().map(|&p| i64::from(p > 0.5)).collect()),
+        n => Array::from_vec(rows, values.chunks_exact(n).map(largest).collect()),
+    }
+}
+
+/// The place of the largest number; of equal ones, the first. A NaN is the largest, as in numpy.
+fn largest(row: &[f32]) -> i64 {
+    let above = |a: f32, b: f32| a > b || (a.is_nan() && !b.is_nan());
+    (1..row.len()).fold(0, |best, i| if above(row[i], row[best]) { i } else { best }) as i64
 }
 
 /// Puts the rows of batches one after another.
@@ -195,4 +247,21 @@ fn concat(parts: &[&Array]) -> Result<Array> {
     let dims: Vec<usize> = std::iter::once(n).chain(row.iter().copied()).collect();
     let bytes: Vec<u8> = parts.iter().flat_map(|part| part.bytes().iter().copied()).collect();
     Array::from_bytes(first.dtype(), dims, &bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two equal numbers the first counts; one number is a class if it is above a half, not at it.
+    #[test]
+    fn classes_are_places_or_sides_of_a_half() -> Result<()> {
+        let several = Array::from_vec([3, 3], vec![0.2f32, 0.5, 0.3, 0.4, 0.2, 0.4, 0.1, f32::NAN, 0.9])?;
+        assert_eq!(classes(&several)?, Array::from(vec![1i64, 0, 1]));
+        let one = Array::from_vec([3, 1], vec![0.2f32, 0.5, 0.51])?;
+        assert_eq!(classes(&one)?, Array::from_vec([3, 1], vec![0i64, 0, 1])?);
+        assert!(classes(&Array::scalar(0.5f32)).is_err());
+        assert!(classes(&Array::from_vec([3, 0], Vec::<f32>::new())?).is_err());
+        Ok(())
+    }
 }

@@ -21,7 +21,7 @@ pub(crate) struct BuiltLayer {
     defaults: Defaults,
     weights: Vec<(&'static str, Tensor)>,
     /// Layers inside this one, by key.
-    children: Vec<(&'static str, BuiltLayer)>,
+    children: Vec<(String, BuiltLayer)>,
 }
 
 impl BuiltLayer {
@@ -216,7 +216,7 @@ impl Build<'_> {
     /// # assert!(!y.is_poisoned());
     /// ```
     #[track_caller]
-    pub fn child<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L, inputs: &dyn AsInputs) {
+    pub fn child<L: Layer + ?Sized>(&mut self, key: &str, scope: &str, layer: &L, inputs: &dyn AsInputs) {
         let mut built = BuiltLayer {
             name: scope.to_string(),
             trainable: self.built.trainable && layer.config().trainable,
@@ -229,7 +229,7 @@ impl Build<'_> {
             let _scope = (!scope.is_empty()).then(|| self.graph().reopen(scope));
             layer.build(&mut Build { inputs: &inputs, built: &mut built });
         }
-        self.built.children.push((key, built));
+        self.built.children.push((key.to_string(), built));
     }
 
     /// Records an error unless the input has dtype f32, as weights do, and this number of axes.
@@ -288,6 +288,11 @@ impl LayerCall<'_> {
     /// count.
     pub fn mask_of(&self, input: usize) -> Option<&Tensor> {
         self.inputs.mask_of(input)
+    }
+
+    /// The same variables with other inputs.
+    pub(crate) fn with_inputs<'a>(&'a self, inputs: &'a LayerInputs) -> LayerCall<'a> {
+        LayerCall { inputs, training: self.training, built: self.built }
     }
 
     /// The states that a recurrent layer begins with; none if the caller passed none.
@@ -355,18 +360,23 @@ impl LayerCall<'_> {
             return error;
         }
         match self.built_child(key) {
-            Some(built) => built.call(layer, &inputs),
-            None => {
-                let known: Vec<&str> = self.built.children.iter().map(|(key, _)| *key).collect();
-                let text = format!("layer `{}` has no layer `{key}`; it was built with {known:?}", self.built.name);
-                self.input().graph().error(Error::config(text).help("make it in the layer's build, with build.child"))
-            }
+            Ok(built) => built.call(layer, &inputs),
+            Err(error) => error,
         }
     }
 
-    /// A layer that `build` has built inside this one.
-    pub(crate) fn built_child(&self, key: &str) -> Option<&BuiltLayer> {
-        self.built.children.iter().find(|(k, _)| *k == key).map(|(_, built)| built)
+    /// A layer that `build` has built inside this one, or the tensor that stands for the error.
+    #[track_caller]
+    pub(crate) fn built_child(&self, key: &str) -> Result<&BuiltLayer, Tensor> {
+        match self.built.children.iter().find(|(k, _)| k == key) {
+            Some((_, built)) => Ok(built),
+            None => {
+                let known: Vec<&str> = self.built.children.iter().map(|(key, _)| key.as_str()).collect();
+                let text = format!("layer `{}` has no layer `{key}`; it was built with {known:?}", self.built.name);
+                let error = Error::config(text).help("make it in the layer's build, with build.child");
+                Err(self.input().graph().error(error))
+            }
+        }
     }
 
     /// Records an error unless the input has this number of axes.

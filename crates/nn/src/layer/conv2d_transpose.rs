@@ -1,9 +1,10 @@
 //! `Conv2dTranspose`: a transposed convolution, from small images to large ones.
 
-use estimand_graph::{Padding, Tensor};
-use estimand_tensor::{Dim, Error, Result};
+use estimand_graph::Tensor;
+use estimand_tensor::Result;
 
 use super::affine::{Affine, affine_setters, build_kernel};
+use super::transposed::Transposed;
 use super::weight_options::KERNEL;
 use super::window::{Window, window_setters};
 use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
@@ -56,51 +57,10 @@ impl Conv2dTranspose {
         let (size, strides, dilation) =
             (self.window.size.pair(), self.window.strides.pair(), self.window.dilation.pair());
         let extra = self.output_padding.map(Size2d::pair).unzip();
-        let height = self.output_length(x, 1, size.0, strides.0, dilation.0, extra.0)?;
-        Ok((height, self.output_length(x, 2, size.1, strides.1, dilation.1, extra.1)?))
-    }
-
-    fn output_length(
-        &self,
-        x: &Tensor,
-        axis: usize,
-        taps: usize,
-        stride: usize,
-        dilation: usize,
-        extra: Option<usize>,
-    ) -> Result<usize> {
-        let Some(Dim::Known(n)) = x.shape().dims().get(axis).copied() else {
-            let text = format!("the height or width of {} is not known", x.describe());
-            return Err(Error::shape(text).help("declare the sizes of the placeholder, or reshape"));
-        };
-        let overflow = || Error::shape(format!("the result for {} is too large", x.describe()));
-        let span = (taps - 1).checked_mul(dilation).and_then(|s| s.checked_add(1)).ok_or_else(overflow)?;
-        let length = match (extra, self.window.padding) {
-            (None, Padding::Same) => n.checked_mul(stride),
-            (None, Padding::Valid) => n.checked_mul(stride).and_then(|n| n.checked_add(span.saturating_sub(stride))),
-            (Some(extra), _) if extra >= stride => {
-                let text = format!(
-                    "the output padding is {extra} and the stride is {stride}; expected a padding below the stride"
-                );
-                return Err(Error::config(text));
-            }
-            (Some(extra), padding) => {
-                let kept = if padding == Padding::Same { span - span / 2 * 2 } else { span };
-                n.saturating_sub(1).checked_mul(stride).and_then(|n| n.checked_add(kept + extra))
-            }
-        };
-        let length = length.ok_or_else(overflow)?;
-        // TF: an even kernel with `Same` and no output padding has no result that fits.
-        match self.window.padding.place(length, taps, stride, dilation) {
-            Some((back, ..)) if back == n => Ok(length),
-            _ => Err(Error::config(format!(
-                "with an output padding of {}, axis {axis} of {} becomes {length}, which no convolution turns back \
-                 to {n}",
-                extra.unwrap_or(0),
-                x.describe()
-            ))
-            .help("use another output padding, or none")),
-        }
+        let padding = self.window.padding;
+        let height = Transposed { taps: size.0, stride: strides.0, dilation: dilation.0, padding };
+        let width = Transposed { taps: size.1, stride: strides.1, dilation: dilation.1, padding };
+        Ok((height.output_length(x, 1, extra.0)?, width.output_length(x, 2, extra.1)?))
     }
 }
 

@@ -14,7 +14,7 @@ const fn class<L: Layer + Described + 'static>() -> (&'static str, Read<Box<dyn 
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, Read<Box<dyn Layer>>); 86] = [
+const CLASSES: [(&str, Read<Box<dyn Layer>>); 93] = [
     class::<ActivationLayer>(),
     class::<Add>(),
     class::<AdditiveAttention>(),
@@ -33,6 +33,8 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 86] = [
     class::<Conv2d>(),
     class::<Conv2dTranspose>(),
     class::<Conv3d>(),
+    class::<Conv3dTranspose>(),
+    class::<ConvLstm2d>(),
     class::<Cropping1d>(),
     class::<Cropping2d>(),
     class::<Cropping3d>(),
@@ -54,12 +56,14 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 86] = [
     class::<GlobalMaxPool3d>(),
     class::<GroupNorm>(),
     class::<Gru>(),
+    class::<GruCell>(),
     class::<HashedCrossing>(),
     class::<Hashing>(),
     class::<IntegerLookup>(),
     class::<LayerNorm>(),
     class::<LeakyRelu>(),
     class::<Lstm>(),
+    class::<LstmCell>(),
     class::<Masking>(),
     class::<MaxPool1d>(),
     class::<MaxPool2d>(),
@@ -83,12 +87,15 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 86] = [
     class::<Rescaling>(),
     class::<Reshape>(),
     class::<Resizing>(),
+    class::<Rnn>(),
     class::<SeparableConv2d>(),
     class::<SimpleRnn>(),
+    class::<SimpleRnnCell>(),
     class::<Softmax>(),
     class::<SpatialDropout1d>(),
     class::<SpatialDropout2d>(),
     class::<SpatialDropout3d>(),
+    class::<StackedRnnCells>(),
     class::<StringLookup>(),
     class::<Subtract>(),
     class::<TextVectorization>(),

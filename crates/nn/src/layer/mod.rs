@@ -15,6 +15,7 @@ mod conv1d;
 mod conv2d;
 mod conv2d_transpose;
 mod conv3d;
+mod conv3d_transpose;
 mod cropping;
 mod dense;
 mod depthwise_conv2d;
@@ -48,6 +49,7 @@ mod shared;
 mod softmax;
 mod spatial_dropout;
 mod time_distributed;
+mod transposed;
 mod unit_norm;
 mod up_sampling;
 mod volume;
@@ -73,6 +75,7 @@ pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv2d_transpose::Conv2dTranspose;
 pub use conv3d::Conv3d;
+pub use conv3d_transpose::Conv3dTranspose;
 pub use cropping::{Cropping1d, Cropping2d, Cropping3d};
 pub use dense::Dense;
 pub use depthwise_conv2d::DepthwiseConv2d;
@@ -102,7 +105,10 @@ pub use preprocessing::{
     RandomTranslation, RandomZoom, Rescaling, Resizing, Split, Standardize, StringLookup, TextVectorization,
 };
 pub use rectifier::{Elu, LeakyRelu, Relu, ThresholdedRelu};
-pub use recurrent::{Bidirectional, Gru, Lstm, MergeMode, RecurrentLayer, Rnn, SimpleRnn};
+pub use recurrent::{
+    Bidirectional, CellOutputs, ConvLstm2d, Gru, GruCell, Lstm, LstmCell, MergeMode, Reading, RecurrentLayer, Rnn,
+    RnnCell, SimpleRnn, SimpleRnnCell, StackedRnnCells,
+};
 pub use repeat_vector::RepeatVector;
 pub use reshape::Reshape;
 pub use separable_conv2d::SeparableConv2d;
@@ -253,7 +259,7 @@ impl Default for Config {
 pub(crate) const MODULE: &str = "keras.layers";
 
 /// Every layer of this crate, in its simplest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 86] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 93] = [
     || Box::new(Activation::Relu),
     || Box::new(Add::new()),
     || Box::new(AdditiveAttention::new()),
@@ -272,6 +278,8 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 86] = [
     || Box::new(Conv2d::new(3, 2)),
     || Box::new(Conv2dTranspose::new(3, 2)),
     || Box::new(Conv3d::new(3, 2)),
+    || Box::new(Conv3dTranspose::new(3, 2)),
+    || Box::new(ConvLstm2d::new(3, 2)),
     || Box::new(Cropping1d::new(1)),
     || Box::new(Cropping2d::new(1)),
     || Box::new(Cropping3d::new(1)),
@@ -293,12 +301,14 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 86] = [
     || Box::new(GlobalMaxPool3d::new()),
     || Box::new(GroupNorm::new(1)),
     || Box::new(Gru::new(3)),
+    || Box::new(GruCell::new(3)),
     || Box::new(HashedCrossing::new(5)),
     || Box::new(Hashing::new(5)),
     || Box::new(IntegerLookup::new().vocabulary([1, 3])),
     || Box::new(LayerNorm::new()),
     || Box::new(LeakyRelu::new(0.3)),
     || Box::new(Lstm::new(3)),
+    || Box::new(LstmCell::new(3)),
     || Box::new(Masking::new(0.0)),
     || Box::new(MaxPool1d::new(2)),
     || Box::new(MaxPool2d::new(2)),
@@ -322,12 +332,15 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 86] = [
     || Box::new(Rescaling::new(0.5)),
     || Box::new(Reshape::new([-1])),
     || Box::new(Resizing::new(3, 5)),
+    || Box::new(Rnn::new(LstmCell::new(3))),
     || Box::new(SeparableConv2d::new(3, 2)),
     || Box::new(SimpleRnn::new(3)),
+    || Box::new(SimpleRnnCell::new(3)),
     || Box::new(Softmax::new()),
     || Box::new(SpatialDropout1d::new(0.5)),
     || Box::new(SpatialDropout2d::new(0.5)),
     || Box::new(SpatialDropout3d::new(0.5)),
+    || Box::new(StackedRnnCells::new().cell(LstmCell::new(3)).cell(GruCell::new(2))),
     || Box::new(StringLookup::new().vocabulary(["a", "b"])),
     || Box::new(Subtract::new()),
     || Box::new(TextVectorization::new().vocabulary(["a", "b"]).output_sequence_length(3)),

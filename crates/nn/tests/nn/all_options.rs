@@ -8,6 +8,7 @@ use estimand_update::{MaxNorm, MinMaxNorm, NonNeg, UnitNorm};
 /// A shape that a layer of a kind takes.
 pub fn shape(kind: &str) -> Shape {
     let sizes: &[usize] = match kind {
+        "conv_lstm2d" => &[3, 4, 4, 2],
         _ if kind.contains("3d") => &[4, 4, 4, 2],
         _ if kind.contains("2d") => &[8, 8, 4],
         _ if kind.ends_with("1d") => &[8, 4],
@@ -19,7 +20,7 @@ pub fn shape(kind: &str) -> Shape {
         | "p_re_lu"
         | "dropout"
         | "dot" => &[4, 4],
-        "concatenate" | "masking" | "gru" | "lstm" | "simple_rnn" | "bidirectional" => &[6, 4],
+        "concatenate" | "masking" | "gru" | "lstm" | "simple_rnn" | "rnn" | "bidirectional" => &[6, 4],
         "multi_head_attention" | "time_distributed" | "attention" | "additive_attention" => &[6, 4],
         "embedding" => &[6],
         "text_vectorization" => &[],
@@ -64,14 +65,16 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
     }
     macro_rules! rnn {
         ($layer:expr) => {
+            cell!($layer.return_sequences(true).go_backwards(true).zero_output_for_mask(true))
+        };
+    }
+    macro_rules! cell {
+        ($layer:expr) => {
             $layer
                 .activation(Activation::Relu)
                 .use_bias(true)
                 .dropout(0.1)
                 .recurrent_dropout(0.2)
-                .return_sequences(true)
-                .go_backwards(true)
-                .zero_output_for_mask(true)
                 .kernel_initializer(normal.clone())
                 .kernel_regularizer(l1)
                 .kernel_constraint(UnitNorm::new().axes([1]))
@@ -124,6 +127,15 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(AvgPool3d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
         Box::new(affine!(Conv3d::new(4, (2, 3, 1)).strides(2).same())),
         Box::new(Conv3d::new(4, 2).dilation((1, 2, 1)).use_bias(false)),
+        Box::new(affine!(Conv3dTranspose::new(4, (2, 3, 1)).strides((2, 1, 3)).same().output_padding((1, 0, 2)))),
+        Box::new(Conv3dTranspose::new(4, 2).use_bias(false)),
+        Box::new(
+            rnn!(ConvLstm2d::new(4, (2, 3)).strides(2).same())
+                .recurrent_initializer(Initializer::HeNormal)
+                .recurrent_activation(Activation::Sigmoid)
+                .unit_forget_bias(false),
+        ),
+        Box::new(ConvLstm2d::new(3, 2).dilation((1, 2)).use_bias(false)),
         Box::new(Cropping3d::new([(1, 2), (0, 1), (1, 0)]).name("other").trainable(false)),
         Box::new(GlobalAvgPool3d::new().keep_dims(true).name("other").trainable(false)),
         Box::new(GlobalMaxPool3d::new().keep_dims(true).name("other").trainable(false)),
@@ -192,6 +204,7 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(UnitNormalization::new().axes([1]).name("other").trainable(false)),
         Box::new(rnn!(Gru::new(5)).recurrent_activation(Activation::HardSigmoid).reset_after(false)),
         Box::new(Gru::new(5).use_bias(false)),
+        Box::new(cell!(GruCell::new(5)).recurrent_activation(Activation::HardSigmoid).reset_after(false)),
         Box::new(HashedCrossing::new(7).output_mode(OutputMode::OneHot).name("other").trainable(false)),
         Box::new(
             Hashing::new(7).mask_value("").salt([1, 2]).output_mode(OutputMode::Count).name("other").trainable(false),
@@ -227,6 +240,7 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(LeakyRelu::new(0.1).name("other").trainable(false)),
         Box::new(rnn!(Lstm::new(5)).recurrent_activation(Activation::Linear).unit_forget_bias(false)),
         Box::new(Lstm::new(5).use_bias(false)),
+        Box::new(cell!(LstmCell::new(5)).recurrent_activation(Activation::Linear).unit_forget_bias(false)),
         Box::new(Masking::new(-1.0).name("other").trainable(false)),
         Box::new(MaxPool1d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
         Box::new(MaxPool2d::new(3).strides(1).padding(Padding::Same).name("other").trainable(false)),
@@ -315,6 +329,20 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(Resizing::new(4, 7).nearest().crop_to_aspect_ratio(true).name("other").trainable(false)),
         Box::new(rnn!(SimpleRnn::new(5))),
         Box::new(SimpleRnn::new(5).use_bias(false)),
+        Box::new(cell!(SimpleRnnCell::new(5))),
+        Box::new(SimpleRnnCell::new(5).use_bias(false)),
+        Box::new(GruCell::new(5).use_bias(false)),
+        Box::new(LstmCell::new(5).use_bias(false)),
+        Box::new(
+            Rnn::new(StackedRnnCells::new().cell(cell!(LstmCell::new(5)).name("first")).cell(LstmCell::new(2)))
+                .return_sequences(true)
+                .go_backwards(true)
+                .zero_output_for_mask(true)
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(Bidirectional::new(Rnn::new(GruCell::new(3)))),
+        Box::new(StackedRnnCells::new().cell(GruCell::new(5)).name("other").trainable(false)),
         Box::new(Softmax::new().axis(1).name("other").trainable(false)),
         Box::new(SpatialDropout1d::new(0.25).name("other").trainable(false)),
         Box::new(SpatialDropout2d::new(0.25).name("other").trainable(false)),

@@ -121,7 +121,7 @@ fn layers_say_what_they_got() {
         ),
         (
             |g| Lstm::new(3).bias_initializer(Initializer::HeNormal).apply(&steps(g)),
-            &["the bias initializer is HeNormal", "help: call .unit_forget_bias(false)", "in layer `lstm`"],
+            &["the bias initializer is HeNormal", "help: call .unit_forget_bias(false)", "in layer `lstm_cell`"],
         ),
         (
             |g| {
@@ -197,7 +197,7 @@ fn convolutions_say_what_they_got() {
             |g| Conv2dTranspose::new(2, 4).strides(2).same().output_padding(0).apply(&images(g)),
             &["an output padding of 0, axis 1 of `images`", "becomes 6", "turns back to 4", "help:"],
         ),
-        (|g| Conv2dTranspose::new(2, 2).apply(&wide(g)), &["the height or width of `wide`", "is not known", "help:"]),
+        (|g| Conv2dTranspose::new(2, 2).apply(&wide(g)), &["the size of axis 2 of `wide`", "is not known", "help:"]),
         (|g| Conv2dTranspose::new(2, 2).strides(usize::MAX).apply(&images(g)), &["too large"]),
     ];
     check(cases);

@@ -52,23 +52,6 @@ fn all_classes_but(gone: &[&str]) -> BTreeSet<String> {
     ALL_LAYERS.iter().map(class).filter(|class| !gone.contains(&class.as_str())).collect()
 }
 
-/// Classes that were added after the fixture of Keras 3 was made.
-const NOT_IN_FIXTURE_3: [&str; 13] = [
-    "AdditiveAttention",
-    "Attention",
-    "AveragePooling3D",
-    "Conv3D",
-    "Cropping3D",
-    "GlobalAveragePooling3D",
-    "GlobalMaxPooling3D",
-    "GroupNormalization",
-    "MaxPooling3D",
-    "SpatialDropout3D",
-    "UnitNormalization",
-    "UpSampling3D",
-    "ZeroPadding3D",
-];
-
 #[test]
 fn layers_of_keras_2_are_read() -> Result<()> {
     let both = check("layer_configs_keras2")?.union(&of_preprocessing()).cloned().collect::<BTreeSet<_>>();
@@ -78,8 +61,8 @@ fn layers_of_keras_2_are_read() -> Result<()> {
 
 #[test]
 fn layers_of_keras_3_are_read() -> Result<()> {
-    let gone = [&["ThresholdedReLU"][..], &NOT_IN_FIXTURE_3].concat();
-    let expected: BTreeSet<String> = all_classes_but(&gone).difference(&of_preprocessing()).cloned().collect();
+    let expected: BTreeSet<String> =
+        all_classes_but(&["ThresholdedReLU"]).difference(&of_preprocessing()).cloned().collect();
     assert_eq!(check("layer_configs_keras3")?, expected);
     Ok(())
 }

@@ -97,9 +97,10 @@ fn layer(name: &str) -> Box<dyn Layer> {
         "gaussian_noise" => Box::new(GaussianNoise::new(0.5)),
         "spatial_dropout1d" => Box::new(SpatialDropout1d::new(0.5)),
         "spatial_dropout2d" => Box::new(SpatialDropout2d::new(0.5)),
-        _ => match name.strip_prefix("conv2d_transpose_") {
-            Some(rest) => transposed(rest),
-            None => panic!("the fixture has a case `{name}` that the test does not know"),
+        _ => match (name.strip_prefix("conv2d_transpose_"), name.strip_prefix("conv3d_transpose_")) {
+            (Some(rest), _) => transposed(rest),
+            (_, Some(rest)) => transposed_volumes(rest),
+            _ => panic!("the fixture has a case `{name}` that the test does not know"),
         },
     }
 }
@@ -113,6 +114,19 @@ fn transposed(name: &str) -> Box<dyn Layer> {
         "small" => Conv2dTranspose::new(2, (1, 2)).strides(3),
         "output" => Conv2dTranspose::new(2, 3).strides(3).output_padding((2, 1)),
         "dilated" => Conv2dTranspose::new(2, 2).dilation(2).use_bias(false),
+        _ => panic!("{name}"),
+    };
+    Box::new(if padding == "same" { layer.same() } else { layer })
+}
+
+/// The same of volumes.
+fn transposed_volumes(name: &str) -> Box<dyn Layer> {
+    let (padding, special) = name.split_once('_').unwrap_or((name, ""));
+    let layer = match special {
+        "" => Conv3dTranspose::new(3, (2, 3, 1)),
+        "strides" => Conv3dTranspose::new(2, (3, 2, 3)).strides((2, 1, 3)).relu(),
+        "small" => Conv3dTranspose::new(2, (1, 2, 1)).strides((3, 2, 2)).use_bias(false),
+        "output" => Conv3dTranspose::new(2, 3).strides(3).output_padding((2, 1, 0)),
         _ => panic!("{name}"),
     };
     Box::new(if padding == "same" { layer.same() } else { layer })

@@ -34,13 +34,49 @@ macro_rules! with_options {
     };
 }
 
+/// A cell by its name, with the options of a case.
+fn stack(case: &Case) -> StackedRnnCells {
+    let units: usize = case.settings.setting("units");
+    let names: String = case.settings.setting("cells");
+    let (use_bias, reset_after) = (flag(case, "use_bias", true), flag(case, "reset_after", true));
+    names.split(' ').enumerate().fold(StackedRnnCells::new(), |stack, (i, name)| match name {
+        "simple_rnn_cell" => stack.cell(SimpleRnnCell::new(units + i).use_bias(use_bias)),
+        "lstm_cell" => stack.cell(LstmCell::new(units + i).use_bias(use_bias)),
+        _ => stack.cell(GruCell::new(units + i).use_bias(use_bias).reset_after(reset_after)),
+    })
+}
+
+fn rnn(case: &Case) -> Rnn {
+    let units: usize = case.settings.setting("units");
+    let (use_bias, reset_after) = (flag(case, "use_bias", true), flag(case, "reset_after", true));
+    let rnn = match case.settings.setting::<String>("cells").as_str() {
+        _ if flag(case, "stacked", false) => Rnn::new(stack(case)),
+        "simple_rnn_cell" => Rnn::new(SimpleRnnCell::new(units).use_bias(use_bias)),
+        "lstm_cell" => Rnn::new(LstmCell::new(units).use_bias(use_bias)),
+        _ => Rnn::new(GruCell::new(units).use_bias(use_bias).reset_after(reset_after)),
+    };
+    rnn.return_sequences(flag(case, "return_sequences", false))
+        .go_backwards(flag(case, "go_backwards", false))
+        .zero_output_for_mask(flag(case, "zero_output_for_mask", false))
+}
+
+fn conv_lstm(case: &Case) -> ConvLstm2d {
+    let pair = |key: &str| case.settings.option::<Vec<usize>>(key).map_or((1, 1), |pair| (pair[0], pair[1]));
+    let layer = ConvLstm2d::new(2, pair("kernel_size"))
+        .strides(pair("strides"))
+        .dilation(pair("dilation_rate"))
+        .recurrent_activation(activation(case, "recurrent_activation", Activation::HardSigmoid));
+    let layer = if case.settings.option::<String>("padding").is_some() { layer.same() } else { layer };
+    with_options!(layer, case)
+}
+
 /// What a recurrent layer of a case is called with.
 fn recurrent_inputs(fed: &Fed<'_>) -> LayerInputs {
     let mut inputs = LayerInputs::of(&fed["in"]);
     if let Some(mask) = fed.get("mask") {
         inputs = inputs.mask(&mask.not_equal(0));
     }
-    let states: Vec<Tensor> = (0..4).filter_map(|i| fed.get(format!("state:{i}").as_str()).cloned()).collect();
+    let states: Vec<Tensor> = (0..9).filter_map(|i| fed.get(format!("state:{i}").as_str()).cloned()).collect();
     if states.is_empty() { inputs } else { inputs.initial_state(&states) }
 }
 
@@ -60,6 +96,18 @@ fn apply(case: &Case, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
         "simple_rnn" => simple().apply_states(&recurrent_inputs(fed)),
         "lstm" => lstm().apply_states(&recurrent_inputs(fed)),
         "gru" => gru().apply_states(&recurrent_inputs(fed)),
+        "rnn" => rnn(case).apply_states(&recurrent_inputs(fed)),
+        "conv_lstm2d" => conv_lstm(case).apply_states(&recurrent_inputs(fed)),
+        "stacked_rnn_cells" => stack(case).apply_states(&recurrent_inputs(fed)),
+        "simple_rnn_cell" => {
+            let cell = SimpleRnnCell::new(units).use_bias(flag(case, "use_bias", true));
+            cell.apply_states(&recurrent_inputs(fed))
+        }
+        "lstm_cell" => LstmCell::new(units).use_bias(flag(case, "use_bias", true)).apply_states(&recurrent_inputs(fed)),
+        "gru_cell" => {
+            let cell = GruCell::new(units).use_bias(flag(case, "use_bias", true));
+            cell.reset_after(flag(case, "reset_after", true)).apply_states(&recurrent_inputs(fed))
+        }
         "bidirectional" => {
             let both = match settings.setting::<String>("layer").as_str() {
                 "simple_rnn" => Bidirectional::new(simple()),
@@ -173,8 +221,21 @@ fn recurrent_layers_agree_with_keras() {
 }
 
 /// The layers that this file compares with Keras's.
-pub const KINDS: [&str; 7] =
-    ["bidirectional", "gru", "lstm", "masking", "multi_head_attention", "simple_rnn", "time_distributed"];
+pub const KINDS: [&str; 13] = [
+    "bidirectional",
+    "conv_lstm2d",
+    "gru",
+    "gru_cell",
+    "lstm",
+    "lstm_cell",
+    "masking",
+    "multi_head_attention",
+    "rnn",
+    "simple_rnn",
+    "simple_rnn_cell",
+    "stacked_rnn_cells",
+    "time_distributed",
+];
 
 /// The number of steps may be one that only the run tells, but for functions that are computed step
 /// by step.
@@ -184,12 +245,97 @@ fn any_number_of_steps_agrees_with_keras() {
     for case in &cases("recurrent") {
         let odd = ["softmax", "gelu", "swish", "leaky_relu"].map(String::from);
         let names = ["activation", "recurrent_activation"].map(|key| case.settings.option::<String>(key));
-        if case.name() != "time_distributed" && !names.iter().flatten().any(|name| odd.contains(name)) {
+        // Without a time axis, or with steps one after the other.
+        let fixed = ["time_distributed", "conv_lstm2d"].contains(&case.name()) || case.array("in").dims().len() < 3;
+        if !fixed && !names.iter().flatten().any(|name| odd.contains(name)) {
             check(case, true);
             n_checked += 1;
         }
     }
     assert!(n_checked > 50, "{n_checked} cases");
+}
+
+/// A cell of one's own that takes the steps of another: one after the other.
+#[derive(Debug)]
+struct StepByStep<C>(C, layer::Config);
+
+impl<C: RnnCell> Layer for StepByStep<C> {
+    fn kind(&self) -> &'static str {
+        self.0.kind()
+    }
+    fn config(&self) -> &layer::Config {
+        &self.1
+    }
+    fn build(&self, build: &mut layer::Build<'_>) {
+        self.0.build(build);
+    }
+    fn call(&self, call: &layer::LayerCall<'_>) -> Tensor {
+        self.call_cell(call)
+    }
+}
+
+impl<C: RnnCell> RnnCell for StepByStep<C> {
+    fn state_sizes(&self) -> Vec<usize> {
+        self.0.state_sizes()
+    }
+    fn step(&self, call: &layer::LayerCall<'_>, states: &[Tensor]) -> (Tensor, Vec<Tensor>) {
+        self.0.step(call, states)
+    }
+}
+
+/// A cell of one's own gets masks, states and directions as the others do. Its steps are those of
+/// an LSTM, so its results are those of Keras' LSTM.
+#[test]
+fn cells_of_ones_own_agree_with_keras() {
+    let mut n_checked = 0;
+    for case in cases("recurrent").iter().filter(|case| case.name() == "lstm") {
+        let plain = |key: &str| case.settings.option::<String>(key).is_none();
+        if !plain("activation") || !plain("recurrent_activation") || !flag(case, "use_bias", true) {
+            continue;
+        }
+        let g = Graph::new();
+        let fed = feeds(&g, case, false);
+        let by_key: Fed<'_> = fed.iter().map(|(key, tensor, _)| (*key, tensor.clone())).collect();
+        let cell = StepByStep(LstmCell::new(case.settings.setting("units")), layer::Config::default());
+        let rnn = Rnn::new(cell)
+            .return_sequences(flag(case, "return_sequences", false))
+            .go_backwards(flag(case, "go_backwards", false))
+            .zero_output_for_mask(flag(case, "zero_output_for_mask", false));
+        let (y, last) = rnn.apply_states(&recurrent_inputs(&by_key));
+        let mut session = Session::new(&g).unwrap();
+        for (name, value) in case.with_prefix("weight:") {
+            session.set_value(&format!("rnn/{name}"), value).unwrap();
+        }
+        let fetches: Vec<&Tensor> = [&y].into_iter().chain(&last).collect();
+        let values: Vec<(&Tensor, Array)> = fed.iter().map(|(_, tensor, array)| (tensor, (*array).clone())).collect();
+        let results = session.run(&fetches, &values).unwrap();
+        assert_close(&case.settings.to_string(), &results[0], case.array("out"));
+        for (i, actual) in results[1..].iter().enumerate() {
+            assert_close(&format!("{} state {i}", case.settings), actual, case.array(&format!("last:{i}")));
+        }
+        n_checked += 1;
+    }
+    assert!(n_checked > 4, "{n_checked} cases");
+}
+
+/// The steps of such a cell must be known, and a wrong number of states is refused.
+#[test]
+fn cells_refuse_what_they_cannot_read() {
+    let g = Graph::new();
+    let open = g.placeholder("open", DType::F32, [Dim::BATCH, Graph::ANY, 4.into()]);
+    let _ = Rnn::new(StepByStep(LstmCell::new(3), layer::Config::default())).apply(&open);
+    let error = g.check().unwrap_err().to_string();
+    assert!(error.contains("known only at run time") && error.contains("declare the size of its time axis"), "{error}");
+
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into()]);
+    let _ = LstmCell::new(3).apply(&LayerInputs::of(&x).initial_state(std::slice::from_ref(&x)));
+    assert!(g.check().unwrap_err().to_string().contains("the cell got 1 states; expected 2"));
+
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 7.into(), 4.into()]);
+    let _ = Rnn::new(StackedRnnCells::new()).apply(&x);
+    assert!(g.check().unwrap_err().to_string().contains("there are no cells"));
 }
 
 /// `[1, 4, 1]` of ones.

@@ -7,7 +7,8 @@ use estimand_tensor::Result;
 
 use super::super::build::BuiltLayer;
 use super::super::{AsInputs, Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
-use super::{Gru, Lstm, RecurrentLayer, SimpleRnn, Way};
+use super::reading::Way;
+use super::{ConvLstm2d, Gru, Lstm, RecurrentLayer, Rnn, SimpleRnn};
 use crate::config::{self, Described, Field, Fields, Json, Node};
 
 /// The way the results of both directions are merged.
@@ -74,7 +75,7 @@ impl Bidirectional {
                 states.extend(others);
                 (self.merged(&forward, &backward), states)
             }
-            Err(error) => (error.clone(), vec![error; 2 * self.layer.rnn().n_states()]),
+            Err(error) => (error.clone(), vec![error; 2 * self.layer.n_states()]),
         }
     }
 
@@ -100,21 +101,24 @@ impl Bidirectional {
     /// The output and last states of one direction.
     #[track_caller]
     fn run(&self, call: &LayerCall<'_>, direction: usize) -> DirectionOutput {
-        let rnn = self.layer.rnn();
+        let reading = self.layer.reading();
         // TF: with outputs of all steps, those of masked steps are 0, whatever the layer's option
         // is; otherwise they are never 0.
         let is_second = direction == 1;
         let way = Way {
-            backwards: rnn.go_backwards != is_second,
-            zero_output: rnn.return_sequences,
+            backwards: reading.go_backwards != is_second,
+            zero_output: reading.return_sequences,
             set: direction,
             n_sets: 2,
         };
-        let Some(built) = call.built_child(DIRECTIONS[direction]) else { return (call.input().clone(), Vec::new()) };
+        let built = match call.built_child(DIRECTIONS[direction]) {
+            Ok(built) => built,
+            Err(error) => return (error.clone(), vec![error; self.layer.n_states()]),
+        };
         let open = built.open(call.all_inputs());
-        let (y, states) = rnn.run(&open.call, way);
+        let (y, states) = self.layer.read(&open.call, way);
         // Puts every step next to the forward step that read the same input.
-        (if is_second && rnn.return_sequences { y.reverse(&[1]) } else { y }, states)
+        (if is_second && reading.return_sequences { y.reverse(&[1]) } else { y }, states)
     }
 
     #[track_caller]
@@ -157,14 +161,14 @@ fn check_backward(forward: &Arc<dyn RecurrentLayer>, node: &Node<'_>) -> Result<
         json
     };
     let mut expected = plain(forward.to_json()?);
-    expected["config"]["go_backwards"] = (!forward.rnn().go_backwards).into();
+    expected["config"]["go_backwards"] = (!forward.reading().go_backwards).into();
     match plain(Arc::<dyn RecurrentLayer>::read(node)?.to_json()?) == expected {
         true => Ok(()),
         false => Err(node.refuse("the backward layer differs from the forward layer; expected the same options")),
     }
 }
 
-/// The three layers that read sequences.
+/// The layers that read sequences.
 impl Field for Arc<dyn RecurrentLayer> {
     fn write(&self) -> Result<Json> {
         self.to_json()
@@ -174,10 +178,12 @@ impl Field for Arc<dyn RecurrentLayer> {
         let class = node.field("class_name")?;
         let config = node.field("config")?;
         Ok(match class.text()? {
+            ConvLstm2d::CLASS => Arc::new(config::read::<ConvLstm2d>(&config)?),
             Gru::CLASS => Arc::new(config::read::<Gru>(&config)?),
             Lstm::CLASS => Arc::new(config::read::<Lstm>(&config)?),
+            Rnn::CLASS => Arc::new(config::read::<Rnn>(&config)?),
             SimpleRnn::CLASS => Arc::new(config::read::<SimpleRnn>(&config)?),
-            _ => return Err(class.expected("GRU, LSTM or SimpleRNN")),
+            _ => return Err(class.expected("ConvLSTM2D, GRU, LSTM, RNN or SimpleRNN")),
         })
     }
 }
@@ -192,7 +198,7 @@ impl Layer for Bidirectional {
     }
 
     fn supports_masking(&self) -> bool {
-        self.layer.rnn().return_sequences
+        self.layer.reading().return_sequences
     }
 
     fn to_json(&self) -> Result<Json> {

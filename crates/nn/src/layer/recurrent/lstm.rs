@@ -1,12 +1,11 @@
 //! `Lstm`: a recurrent layer whose gates control what enters, stays in and leaves its state.
 
-use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
-use estimand_tensor::Result;
 
-use super::super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
-use super::{NAMED_INPUTS, Rnn, rnn_setters};
-use crate::config::{self, Described, Fields, Json};
+use super::super::Config;
+use super::cell::CellOptions;
+use super::reading::Reading;
+use super::setters::{gate_setters, layer_and_cell};
 
 /// Long short-term memory over `[batch, time, inputs]`: `c = f c + i tanh(..)`, `h = o tanh(c)`.
 /// The input gate i, forget gate f and output gate o depend on the input and the last `h`.
@@ -31,71 +30,47 @@ use crate::config::{self, Described, Fields, Json};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Lstm {
-    rnn: Rnn,
+    cell: LstmCell,
+    reading: Reading,
     config: Config,
 }
 
 impl Lstm {
     /// A layer of `units` units. Its result is the last `h`.
     pub fn new(units: usize) -> Lstm {
-        Lstm { rnn: Rnn::new(Cell::Lstm, units), config: Config::default() }
-    }
-
-    /// The activation of the gates. By default the sigmoid.
-    pub fn recurrent_activation(mut self, activation: crate::Activation) -> Lstm {
-        self.rnn.recurrent_activation = activation;
-        self
+        Lstm { cell: LstmCell::new(units), reading: Reading::default(), config: Config::default() }
     }
 
     /// Whether the bias of the forget gate starts at 1 instead of the bias initializer's value. By
     /// default it does.
     pub fn unit_forget_bias(mut self, unit_forget_bias: bool) -> Lstm {
-        self.rnn.unit_forget_bias = unit_forget_bias;
+        self.cell = self.cell.unit_forget_bias(unit_forget_bias);
         self
     }
 }
 
-config_setters!(Lstm);
-rnn_setters!(Lstm);
+/// One step of an [`Lstm`]. Its states are `h` and `c`.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LstmCell {
+    options: CellOptions,
+    config: Config,
+}
 
-impl Described for Lstm {
-    const CLASS: &'static str = "LSTM";
-
-    fn template() -> Lstm {
-        Lstm::new(1)
+impl LstmCell {
+    /// A cell of `units` units.
+    pub fn new(units: usize) -> LstmCell {
+        LstmCell { options: CellOptions::new(Cell::Lstm, units), config: Config::default() }
     }
 
-    fn fields(&self, fields: &mut Fields<'_>) -> Lstm {
-        Lstm { rnn: self.rnn.fields(fields), config: self.config.fields(fields) }
+    /// Whether the bias of the forget gate starts at 1 instead of the bias initializer's value. By
+    /// default it does.
+    pub fn unit_forget_bias(mut self, unit_forget_bias: bool) -> LstmCell {
+        self.options.unit_forget_bias = unit_forget_bias;
+        self
     }
 }
 
-impl Layer for Lstm {
-    fn kind(&self) -> &'static str {
-        "lstm"
-    }
-
-    fn config(&self) -> &Config {
-        &self.config
-    }
-
-    fn supports_masking(&self) -> bool {
-        self.rnn.return_sequences
-    }
-
-    fn to_json(&self) -> Result<Json> {
-        config::write(MODULE, self)
-    }
-
-    fn build(&self, build: &mut Build<'_>) {
-        self.rnn.build(build);
-    }
-
-    fn named_inputs(&self) -> &'static [&'static str] {
-        &NAMED_INPUTS
-    }
-
-    fn call(&self, call: &LayerCall<'_>) -> Tensor {
-        self.rnn.run(call, self.rnn.way()).0
-    }
-}
+gate_setters!(Lstm, cell.options);
+gate_setters!(LstmCell, options);
+layer_and_cell!(Lstm, "LSTM", "lstm", LstmCell, "LSTMCell", "lstm_cell");

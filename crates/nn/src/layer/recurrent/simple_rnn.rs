@@ -1,12 +1,11 @@
 //! `SimpleRnn`: a recurrent layer whose state is a function of the input and the last state.
 
-use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
-use estimand_tensor::Result;
 
-use super::super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
-use super::{NAMED_INPUTS, Rnn, rnn_setters};
-use crate::config::{self, Described, Fields, Json};
+use super::super::Config;
+use super::cell::CellOptions;
+use super::reading::Reading;
+use super::setters::layer_and_cell;
 
 /// `h = activation(x . kernel + h . recurrent_kernel + bias)` for every step of
 /// `[batch, time, inputs]`.
@@ -16,58 +15,31 @@ use crate::config::{self, Described, Fields, Json};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct SimpleRnn {
-    rnn: Rnn,
+    cell: SimpleRnnCell,
+    reading: Reading,
     config: Config,
 }
 
 impl SimpleRnn {
     /// A layer of `units` units. Its result is the last state.
     pub fn new(units: usize) -> SimpleRnn {
-        SimpleRnn { rnn: Rnn::new(Cell::Simple, units), config: Config::default() }
+        SimpleRnn { cell: SimpleRnnCell::new(units), reading: Reading::default(), config: Config::default() }
     }
 }
 
-config_setters!(SimpleRnn);
-rnn_setters!(SimpleRnn);
+/// One step of a [`SimpleRnn`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SimpleRnnCell {
+    options: CellOptions,
+    config: Config,
+}
 
-impl Described for SimpleRnn {
-    const CLASS: &'static str = "SimpleRNN";
-
-    fn template() -> SimpleRnn {
-        SimpleRnn::new(1)
-    }
-
-    fn fields(&self, fields: &mut Fields<'_>) -> SimpleRnn {
-        SimpleRnn { rnn: self.rnn.fields(fields), config: self.config.fields(fields) }
+impl SimpleRnnCell {
+    /// A cell of `units` units.
+    pub fn new(units: usize) -> SimpleRnnCell {
+        SimpleRnnCell { options: CellOptions::new(Cell::Simple, units), config: Config::default() }
     }
 }
 
-impl Layer for SimpleRnn {
-    fn kind(&self) -> &'static str {
-        "simple_rnn"
-    }
-
-    fn config(&self) -> &Config {
-        &self.config
-    }
-
-    fn supports_masking(&self) -> bool {
-        self.rnn.return_sequences
-    }
-
-    fn to_json(&self) -> Result<Json> {
-        config::write(MODULE, self)
-    }
-
-    fn build(&self, build: &mut Build<'_>) {
-        self.rnn.build(build);
-    }
-
-    fn named_inputs(&self) -> &'static [&'static str] {
-        &NAMED_INPUTS
-    }
-
-    fn call(&self, call: &LayerCall<'_>) -> Tensor {
-        self.rnn.run(call, self.rnn.way()).0
-    }
-}
+layer_and_cell!(SimpleRnn, "SimpleRNN", "simple_rnn", SimpleRnnCell, "SimpleRNNCell", "simple_rnn_cell");
