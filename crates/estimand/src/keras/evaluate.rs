@@ -253,7 +253,8 @@ fn concat(parts: &[&Array]) -> Result<Array> {
 mod tests {
     use super::*;
 
-    /// Of two equal numbers the first counts; one number is a class if it is above a half, not at it.
+    /// Of two equal numbers the first counts; one number is a class if it is above a half, not at
+    /// it.
     #[test]
     fn classes_are_places_or_sides_of_a_half() -> Result<()> {
         let several = Array::from_vec([3, 3], vec![0.2f32, 0.5, 0.3, 0.4, 0.2, 0.4, 0.1, f32::NAN, 0.9])?;

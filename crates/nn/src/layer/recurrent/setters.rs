@@ -1,6 +1,7 @@
 //! The options that recurrent layers and cells have.
 
-/// The setters of a layer or cell with these options of a cell: `cell_setters!(Lstm, cell.options)`.
+/// The setters of a layer or cell with these options of a cell:
+/// `cell_setters!(Lstm, cell.options)`.
 macro_rules! cell_setters {
     ($layer:ty, $($options:ident).+) => {
         impl $layer {
