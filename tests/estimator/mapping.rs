@@ -95,3 +95,39 @@ fn mistakes_are_told_with_their_place() {
     let text = error(words(4).map_graph(|row| [("z", row.dense("x").sum())]));
     assert!(text.contains("`z`") && text.contains("rows"), "{text}");
 }
+
+/// The random numbers of a map: other ones for each row, batch and epoch, and the same ones with any
+/// number of threads, in pieces of any size, and after a resume at any item.
+#[test]
+fn random_maps_differ_by_row_and_repeat_with_the_seed() -> Result<()> {
+    let noise = |data: &Dataset| {
+        data.map_graph(|row| {
+            let x = row.dense("x");
+            [("of_row", &x * 0.0 + x.graph().random_uniform([Dim::BATCH]))]
+        })
+    };
+    let rows = noise(&words(20)).batch(6).repeat(2);
+    let batches = noise(&words(20).batch(6)).repeat(2);
+    for data in [&rows, &batches] {
+        let read = |seed: u64, n_threads: usize, from: &estimand::data::Position| -> Result<Vec<Vec<f32>>> {
+            let cx = InputContext { n_threads, seed, ..InputContext::default() };
+            let numbers = |batch: Result<Batch>| Ok(batch?.feature("of_row")?.dense()?.as_slice::<f32>()?.to_vec());
+            data.iter_from(&cx, from).map(numbers).collect()
+        };
+        let all = read(5, 1, &Default::default())?;
+        assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [6, 6, 6, 2, 6, 6, 6, 2]);
+        let mut sorted: Vec<u32> = all.iter().flatten().map(|x| x.to_bits()).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert!(sorted.len() >= 39, "{} different numbers in 40 rows", sorted.len());
+        assert_eq!(read(5, 4, &Default::default())?, all);
+        assert_ne!(read(6, 1, &Default::default())?, all);
+        let cx = InputContext { n_threads: 3, seed: 5, ..InputContext::default() };
+        let mut stream = data.iter_from(&cx, &Default::default());
+        for i in 1..all.len() {
+            stream.next().expect("an item")?;
+            assert_eq!(read(5, 2, &stream.position())?, all[i..], "after {i} batches");
+        }
+    }
+    Ok(())
+}

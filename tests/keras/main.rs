@@ -5,6 +5,7 @@
 mod callbacks;
 mod estimator;
 mod fit;
+mod images;
 mod mistakes;
 mod models;
 mod preprocessing;

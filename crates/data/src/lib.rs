@@ -69,4 +69,4 @@ pub use source::csv::{Csv, InferredColumn};
 pub use source::libsvm::{IndexBase, LibSvm};
 pub use stage::{Indexed, InputContext, Stage, Stream, StreamItem, Unit};
 pub use statistics::Statistics;
-pub use transform::{buckets::Buckets, padded_batch::Pad};
+pub use transform::{buckets::Buckets, padded_batch::Pad, prefetch::Place};

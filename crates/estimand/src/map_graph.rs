@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use estimand_cpu::Cpu;
-use estimand_data::{Dataset, specs_of};
+use estimand_data::{Dataset, Place, Unit, specs_of};
 use estimand_engine::Compiled;
 use estimand_graph::{Executor, Graph, Program, RunArgs, State, Value};
 use estimand_tensor::{Array, Batch, BatchSpec, Error, Feature, Mode, Ragged, Result};
@@ -24,7 +24,8 @@ pub trait MapGraph {
     /// the same as with one thread.
     ///
     /// Before `batch` the graph receives rows in groups of any size, so the result of a row may
-    /// depend on that row only.
+    /// depend on that row only. Random numbers differ from row to row and from epoch to epoch; with
+    /// the same seed they are the same again, also after a resume.
     ///
     /// ```
     /// use estimand::graph::Encoding;
@@ -62,7 +63,7 @@ impl MapGraph for Dataset {
             build(inputs).into_iter().map(|(name, made)| (name.into(), made.into())).collect::<Vec<(String, Input)>>()
         };
         let (site, made) = (Location::caller(), Mutex::new(None::<Arc<Made>>));
-        self.parallel_map(move |batch| {
+        self.parallel_map_at(move |batch, place| {
             let spec = specs_of(&batch).0;
             let kept = lock(&made).clone().filter(|made| made.spec == spec);
             let made = match kept {
@@ -73,7 +74,7 @@ impl MapGraph for Dataset {
                     new
                 }
             };
-            made.apply(&batch).map_err(|e| e.context("in map_graph"))
+            made.apply(&batch, place).map_err(|e| e.context("in map_graph"))
         })
     }
 }
@@ -134,10 +135,17 @@ impl Made {
         Ok(Made { spec, compiled, binding, outputs, state: cpu.place(body.variables(), 0)? })
     }
 
-    fn apply(&self, batch: &Batch) -> Result<Batch> {
+    fn apply(&self, batch: &Batch, place: Place) -> Result<Batch> {
         let feeds = self.binding.bind(batch, &Vec::new())?;
         let mut values = Vec::new();
-        self.compiled.forward(&*self.state, RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut values)?;
+        // Rows come in groups of any size, so their random numbers depend on each row's own number.
+        // A batch may also draw numbers for itself, which must differ from batch to batch.
+        let (step, row_offset) = match place.unit {
+            Unit::Row => (place.epoch, place.n_rows_before),
+            Unit::Batch => (place.epoch.rotate_left(32) ^ place.n_rows_before, 0),
+        };
+        let args = RunArgs { feeds: &feeds, seed: place.seed, step, row_offset, ..RunArgs::default() };
+        self.compiled.forward(&*self.state, args, &mut values)?;
         let mut values = values.into_iter();
         let mut next = || values.next().ok_or_else(|| Error::internal("a run with too few results"));
         let mut mapped = batch.clone();

@@ -84,7 +84,7 @@ impl Stream for MapStream {
 
 /// Applies the function to an item. `call` is the method that made the stage.
 pub(crate) fn apply(
-    function: &MapFn,
+    function: &(dyn Fn(Batch) -> Result<Batch> + Send + Sync + '_),
     call: &str,
     unit: Unit,
     StreamItem { batch, after }: StreamItem,
