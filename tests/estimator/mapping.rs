@@ -96,8 +96,8 @@ fn mistakes_are_told_with_their_place() {
     assert!(text.contains("`z`") && text.contains("rows"), "{text}");
 }
 
-/// The random numbers of a map: other ones for each row, batch and epoch, and the same ones with any
-/// number of threads, in pieces of any size, and after a resume at any item.
+/// The random numbers of a map: other ones for each row, batch and epoch, and the same ones with
+/// any number of threads, in pieces of any size, and after a resume at any item.
 #[test]
 fn random_maps_differ_by_row_and_repeat_with_the_seed() -> Result<()> {
     let noise = |data: &Dataset| {

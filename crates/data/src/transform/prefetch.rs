@@ -62,8 +62,8 @@ impl Dataset {
         self.in_threads(Function::OfItem(Arc::new(function)))
     }
 
-    /// Like [`parallel_map`](Dataset::parallel_map), for a function that depends on the place of its
-    /// rows: one that draws random numbers.
+    /// Like [`parallel_map`](Dataset::parallel_map), for a function that depends on the place of
+    /// its rows: one that draws random numbers.
     ///
     /// ```
     /// # use estimand_data::Dataset;
