@@ -80,8 +80,7 @@ fn model(name: &str, optimizer: Optimizer) -> Result<(Model, Compile)> {
                 .add(Dense::new(6).tanh())
                 .add(Dense::new(3).softmax())
                 .build()?;
-            let sgd = Optimizer::new(Sgd::default(), 0.5);
-            (model, Compile::new(sgd, "sparse_categorical_crossentropy").metric("accuracy"))
+            (model, Compile::new(optimizer, "sparse_categorical_crossentropy").metric("accuracy"))
         }
         "two_inputs" => {
             let (a, b) = (Input::new([4]).name("a").tensor(), Input::new([6]).name("b").tensor());
