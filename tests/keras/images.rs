@@ -14,7 +14,8 @@ fn write(path: &Path, along_rows: bool, shift: u32) {
     let mut encoder = png::Encoder::new(file, SIDE, SIDE);
     encoder.set_color(png::ColorType::Grayscale);
     let place = |i: u32| if along_rows { i / SIDE } else { i % SIDE };
-    let pixels: Vec<u8> = (0..SIDE * SIDE).map(|i| if (place(i) + shift) / 2 % 2 == 0 { 255 } else { 20 }).collect();
+    let pixels: Vec<u8> =
+        (0..SIDE * SIDE).map(|i| if ((place(i) + shift) / 2).is_multiple_of(2) { 255 } else { 20 }).collect();
     encoder.write_header().unwrap().write_image_data(&pixels).unwrap();
 }
 

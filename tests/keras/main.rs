@@ -6,6 +6,7 @@ mod callbacks;
 mod estimator;
 mod fit;
 mod images;
+mod json;
 mod mistakes;
 mod models;
 mod preprocessing;

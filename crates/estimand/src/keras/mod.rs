@@ -4,7 +4,8 @@
 //! [`KerasTensor`]) make models with branches, shared layers, and several inputs and outputs.
 //! The recipe (`recipe`) is replayed (`replay`) into one graph for each of training, testing and
 //! prediction (`programs`), which share one state of weights. `layout` connects the columns of
-//! batches with inputs and outputs. The book's chapter is `docs/keras.md`.
+//! batches with inputs and outputs; `json` writes and reads architectures. The book's chapter is
+//! `docs/keras.md`.
 //!
 //! ```
 //! use estimand::keras::{Compile, Fit, Sequential};
@@ -27,6 +28,7 @@ mod csr;
 mod data;
 mod evaluate;
 mod fit;
+mod json;
 mod layout;
 mod model;
 mod pad_sequences;
@@ -51,6 +53,7 @@ pub use csr::CsrRows;
 pub use data::{Arrays, Data};
 pub use evaluate::{Evaluate, Predict};
 pub use fit::{Fit, History, Logs};
+pub use json::{KerasVersion, model_from_json};
 pub use model::{Model, ModelLayer};
 pub use pad_sequences::{PadSequences, Side, pad_sequences};
 pub use plot::{Plot, plot_model};

@@ -328,6 +328,11 @@ impl Model {
     /// other model begins with copies of the current weights.
     #[track_caller]
     pub fn shared(self) -> SharedLayer {
+        self.shared_at(std::panic::Location::caller())
+    }
+
+    /// As `shared`, made at this line.
+    pub(super) fn shared_at(self, site: &'static std::panic::Location<'static>) -> SharedLayer {
         let values =
             self.weight_names().filter_map(|name| Some((name.to_string(), self.weights.state.read(name).ok()?)));
         let values = values.collect();
@@ -335,7 +340,7 @@ impl Model {
         if !self.trainable {
             recipe.layers.iter_mut().for_each(|layer| layer.trainable = false);
         }
-        SharedLayer::of(Step::Model(Arc::new(Nested { recipe, values })))
+        SharedLayer::at(Step::Model(Arc::new(Nested { recipe, values })), site)
     }
 
     /// Applies the model to symbolic values, as a layer of another model. It must have one output.

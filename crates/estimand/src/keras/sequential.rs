@@ -67,6 +67,12 @@ impl Sequential {
         self
     }
 
+    /// Adds a layer or model that was made before.
+    pub(super) fn push(mut self, layer: SharedLayer) -> Sequential {
+        self.layers.push(layer);
+        self
+    }
+
     /// Makes the model and its weights.
     #[track_caller]
     pub fn build(self) -> Result<Model> {

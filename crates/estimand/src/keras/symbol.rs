@@ -61,9 +61,7 @@ impl Input {
     /// The symbolic value that layers are applied to.
     #[track_caller]
     pub fn tensor(self) -> KerasTensor {
-        let outputs = vec![Spec { dtype: self.dtype, shape: self.shape.clone() }];
-        let layer = SharedLayer::of(Step::Input(self));
-        KerasTensor { call: Arc::new(Call { layer, inputs: Vec::new(), outputs, error: None }), output: 0 }
+        SharedLayer::of(Step::Input(self)).input_value()
     }
 }
 
@@ -278,9 +276,23 @@ impl SharedLayer {
 
     #[track_caller]
     pub(super) fn of(step: Step) -> SharedLayer {
+        SharedLayer::at(step, Location::caller())
+    }
+
+    /// A layer that this line has made.
+    pub(super) fn at(step: Step, site: &'static Location<'static>) -> SharedLayer {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let id = MADE.fetch_add(1, Ordering::Relaxed);
-        SharedLayer(Arc::new(LayerNode { id, step, site: Location::caller() }))
+        SharedLayer(Arc::new(LayerNode { id, step, site }))
+    }
+
+    /// The value of an input; of another layer, a value without calls before it.
+    pub(super) fn input_value(self) -> KerasTensor {
+        let outputs = match &self.0.step {
+            Step::Input(input) => vec![Spec { dtype: input.dtype, shape: input.shape.clone() }],
+            Step::Layer(_) | Step::Model(_) => Vec::new(),
+        };
+        KerasTensor { call: Arc::new(Call { layer: self, inputs: Vec::new(), outputs, error: None }), output: 0 }
     }
 
     fn kind(&self) -> &str {
@@ -302,7 +314,11 @@ impl SharedLayer {
     /// Applies a model that may have several outputs.
     #[track_caller]
     pub fn on_all(&self, inputs: &dyn Symbols) -> Vec<KerasTensor> {
-        let (inputs, site) = (inputs.symbols(), Location::caller());
+        self.call_at(inputs.symbols(), Location::caller())
+    }
+
+    /// Applies the layer at a line of the user.
+    pub(super) fn call_at(&self, inputs: Vec<KerasTensor>, site: &'static Location<'static>) -> Vec<KerasTensor> {
         let earlier = inputs.iter().find_map(|input| input.call.error.clone());
         let outputs = match earlier {
             Some(error) => Err(error),

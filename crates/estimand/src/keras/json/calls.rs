@@ -1,0 +1,125 @@
+//! The calls of a functional model: which values a layer was called with.
+//!
+//! Keras 2 writes `[["dense", 0, 0, {}]]` for a call: layer, number of the call, number of the
+//! output, and arguments by name. Keras 3 writes `{"args": [..], "kwargs": {..}}` with an object for
+//! each value.
+
+use std::collections::BTreeMap;
+
+use estimand_nn::config::{Json, Node};
+use estimand_tensor::{Error, Result};
+
+/// A value: the output of a call of a layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reference {
+    pub layer: usize,
+    /// The number that the document gives to the call.
+    pub call: usize,
+    pub output: usize,
+}
+
+/// The arguments that take values, in the order in which our layers take them.
+const VALUES: [&str; 2] = ["value", "key"];
+
+/// The arguments that carry masks. In a model here, masks go with the values.
+const MASKS: [&str; 4] = ["mask", "query_mask", "value_mask", "key_mask"];
+
+/// Reads calls. `layers` are the numbers of layers by name; `is_mask` tells the operations that
+/// Keras 3 writes down where a layer makes a mask.
+pub(super) struct Calls<'a> {
+    pub layers: &'a BTreeMap<String, usize>,
+    pub is_mask: &'a dyn Fn(usize) -> bool,
+}
+
+impl Calls<'_> {
+    /// The values of one call.
+    pub fn read(&self, call: &Node<'_>) -> Result<Vec<Reference>> {
+        let mut found = Vec::new();
+        if call.value().is_object() {
+            for argument in call.field("args")?.elements()? {
+                self.collect(&argument, &mut found)?;
+            }
+            self.named(&call.field("kwargs")?, &mut found)?;
+            return Ok(found);
+        }
+        for value in call.elements()? {
+            found.push(self.reference(&value)?);
+            if let Some(arguments) = value.elements()?.get(3) {
+                self.named(arguments, &mut found)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Values of Keras 3: one, or a list of them.
+    fn collect(&self, argument: &Node<'_>, found: &mut Vec<Reference>) -> Result<()> {
+        match argument.value() {
+            Json::Array(_) => argument.elements()?.iter().try_for_each(|element| self.collect(element, found)),
+            _ => {
+                found.push(self.tensor(argument)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// A value of Keras 3.
+    fn tensor(&self, node: &Node<'_>) -> Result<Reference> {
+        match node.value().get("class_name").and_then(Json::as_str) {
+            Some("__keras_tensor__") => self.reference(&node.field("config")?.field("keras_history")?),
+            _ => Err(node.expected("a value of the model (constants are not read)")),
+        }
+    }
+
+    /// `["dense", 0, 0]`.
+    pub fn reference(&self, node: &Node<'_>) -> Result<Reference> {
+        let parts = node.elements()?;
+        let [layer, call, output, ..] = &parts[..] else {
+            return Err(node.expected("the name of a layer, the number of its call and of the output"));
+        };
+        let number = |node: &Node<'_>| {
+            let number = node.value().as_u64().and_then(|number| usize::try_from(number).ok());
+            number.ok_or_else(|| node.expected("a whole number from 0"))
+        };
+        let name = layer.text()?;
+        let unknown = || {
+            Error::unknown("layer", name, self.layers.keys().map(String::as_str))
+                .context(format!("at {}", layer.path()))
+        };
+        let layer = *self.layers.get(name).ok_or_else(unknown)?;
+        Ok(Reference { layer, call: number(call)?, output: number(output)? })
+    }
+
+    /// Arguments by name: values are added, what changes nothing is skipped, the rest is refused.
+    fn named(&self, arguments: &Node<'_>, found: &mut Vec<Reference>) -> Result<()> {
+        for key in VALUES {
+            if let Some(node) = arguments.get(key)?.filter(|node| !node.is_null()) {
+                let is_list = node.value().is_array();
+                found.push(if is_list { self.reference(&node)? } else { self.tensor(&node)? });
+            }
+        }
+        let Some(all) = arguments.value().as_object() else { return Ok(()) };
+        for (key, value) in all.iter().filter(|(key, _)| !VALUES.contains(&key.as_str())) {
+            if is_nothing(value) {
+                continue;
+            }
+            let node = arguments.field(key)?;
+            let is_own_mask = MASKS.contains(&key.as_str())
+                && value.is_object()
+                && self.tensor(&node).is_ok_and(|mask| (self.is_mask)(mask.layer));
+            if !is_own_mask {
+                let text = format!("the layer is called with `{key}`, which layers of a file's model do not take");
+                return Err(node.refuse(text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an argument says nothing: none, off, or a list of such.
+fn is_nothing(value: &Json) -> bool {
+    match value {
+        Json::Null | Json::Bool(false) => true,
+        Json::Array(values) => values.iter().all(is_nothing),
+        _ => false,
+    }
+}

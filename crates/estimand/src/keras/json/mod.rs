@@ -1,0 +1,57 @@
+//! The architecture of models as JSON, as Keras 2 and Keras 3 write and read it.
+//!
+//! `read` makes models, `calls` finds the values that layers are called with, `write` is the way
+//! back.
+
+mod calls;
+mod read;
+mod write;
+
+use estimand_graph::Graph;
+use estimand_nn::config::{Json, Node};
+use estimand_tensor::{DType, Dim, Error, Result, Shape};
+
+pub use read::model_from_json;
+pub use write::KerasVersion;
+
+/// The names of dtypes in Keras.
+const DTYPES: [(&str, DType); 7] = [
+    ("float32", DType::F32),
+    ("float64", DType::F64),
+    ("int32", DType::I32),
+    ("int64", DType::I64),
+    ("uint8", DType::U8),
+    ("bool", DType::Bool),
+    ("string", DType::Str),
+];
+
+fn read_dtype(node: &Node<'_>) -> Result<DType> {
+    let name = node.text()?;
+    let found = DTYPES.iter().find(|(known, _)| *known == name);
+    let unknown =
+        || Error::unknown("dtype", name, DTYPES.map(|(known, _)| known)).context(format!("at {}", node.path()));
+    found.map(|(_, dtype)| *dtype).ok_or_else(unknown)
+}
+
+fn dtype_name(dtype: DType) -> &'static str {
+    DTYPES.iter().find(|(_, known)| *known == dtype).map_or("float32", |(name, _)| name)
+}
+
+/// A shape with its batch axis, `[null, 28, 28, 1]`. The size of the batch itself is left open.
+fn read_shape(node: &Node<'_>) -> Result<Shape> {
+    let axes = node.elements()?;
+    let Some((_, rest)) = axes.split_first() else { return Err(node.expected("a shape with a batch axis")) };
+    let size = |axis: &Node<'_>| match axis.value() {
+        Json::Null => Ok(Graph::ANY),
+        value => {
+            let size = value.as_u64().and_then(|size| usize::try_from(size).ok());
+            size.map(Dim::Known).ok_or_else(|| axis.expected("a size or null"))
+        }
+    };
+    rest.iter().map(size).collect()
+}
+
+fn write_shape(shape: &Shape) -> Json {
+    let size = |dim: &Dim| dim.known().map_or(Json::Null, Json::from);
+    Json::Array(shape.dims().iter().map(size).collect())
+}

@@ -1,0 +1,160 @@
+//! Models as JSON.
+
+use estimand_nn::config::Json;
+use estimand_tensor::Result;
+use serde_json::json;
+
+use super::{dtype_name, write_shape};
+use crate::keras::model::Model;
+use crate::keras::recipe::{Recipe, RecipeLayer};
+use crate::keras::symbol::{Spec, Step};
+
+/// The form in which a model is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum KerasVersion {
+    /// That of `tf.keras` 2.13 to 2.15.
+    Keras2,
+    /// That of Keras 3.
+    #[default]
+    Keras3,
+}
+
+impl Model {
+    /// The architecture as JSON, in the form of Keras 3: layers and how they are connected, without
+    /// weights. A layer that cannot be written, such as a [`Lambda`](estimand_nn::Lambda), is
+    /// refused by name.
+    pub fn to_json(&self) -> Result<Json> {
+        self.to_json_for(KerasVersion::Keras3)
+    }
+
+    /// The architecture as JSON, for a version of Keras.
+    pub fn to_json_for(&self, version: KerasVersion) -> Result<Json> {
+        let mut json = write(&self.recipe, self.trainable, version)?;
+        if version == KerasVersion::Keras2 {
+            json["keras_version"] = "2.15.0".into();
+            json["backend"] = "tensorflow".into();
+        }
+        Ok(json)
+    }
+}
+
+fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json> {
+    let writer = Writer { recipe, version };
+    let mut config = json!({ "name": recipe.name, "trainable": trainable });
+    if recipe.is_sequential {
+        config["layers"] = recipe.layers.iter().map(|layer| writer.layer(layer)).collect::<Result<Vec<_>>>()?.into();
+        config["build_input_shape"] = recipe.input_specs().first().map_or(Json::Null, |spec| write_shape(&spec.shape));
+        return Ok(object("keras", "Sequential", config, Json::Null));
+    }
+    let mut layers = Vec::new();
+    for (i, layer) in recipe.layers.iter().enumerate() {
+        let mut json = writer.layer(layer)?;
+        json["name"] = layer.name.as_str().into();
+        json["inbound_nodes"] = writer.calls(i).into();
+        layers.push(json);
+    }
+    config["layers"] = layers.into();
+    let inputs = recipe.inputs.iter().map(|&call| writer.reference((call, 0)));
+    config["input_layers"] = inputs.collect::<Vec<_>>().into();
+    config["output_layers"] = recipe.outputs.iter().map(|&end| writer.reference(end)).collect::<Vec<_>>().into();
+    Ok(object("keras.src.models.functional", "Functional", config, "Functional".into()))
+}
+
+fn object(module: &str, class: &str, config: Json, registered: Json) -> Json {
+    json!({ "module": module, "class_name": class, "config": config, "registered_name": registered })
+}
+
+struct Writer<'a> {
+    recipe: &'a Recipe,
+    version: KerasVersion,
+}
+
+impl Writer<'_> {
+    fn layer(&self, layer: &RecipeLayer) -> Result<Json> {
+        let mut json = match &layer.step {
+            Step::Input(input) => {
+                let shape = if self.version == KerasVersion::Keras2 { "batch_input_shape" } else { "batch_shape" };
+                let mut config = json!({ "dtype": dtype_name(input.dtype), "sparse": false });
+                config[shape] = write_shape(&input.shape);
+                if self.version == KerasVersion::Keras2 {
+                    config["ragged"] = false.into();
+                }
+                object("keras.layers", "InputLayer", config, Json::Null)
+            }
+            Step::Layer(inner) => {
+                let mut json = inner.to_json()?;
+                json["config"]["trainable"] = (layer.trainable && inner.config().trainable).into();
+                json
+            }
+            Step::Model(nested) => write(&nested.recipe, layer.trainable, self.version)?,
+        };
+        json["config"]["name"] = layer.name.as_str().into();
+        Ok(json)
+    }
+
+    /// The calls of a layer.
+    fn calls(&self, layer: usize) -> Vec<Json> {
+        let own = self.recipe.calls.iter().filter(|call| call.layer == layer && !call.inputs.is_empty());
+        own.map(|call| match self.version {
+            KerasVersion::Keras2 => self.call_of_keras_2(layer, &call.inputs),
+            KerasVersion::Keras3 => self.call_of_keras_3(layer, &call.inputs),
+        })
+        .collect()
+    }
+
+    /// Whether the layer takes its values one by one and not as a list.
+    fn takes_arguments(&self, layer: usize) -> bool {
+        self.recipe.layers[layer].step.kind() == "multi_head_attention"
+    }
+
+    /// Whether the layer takes a list, even of one value.
+    fn takes_list(&self, layer: usize, n: usize) -> bool {
+        match &self.recipe.layers[layer].step {
+            Step::Layer(layer) => *layer.n_inputs().end() > 1,
+            _ => n > 1,
+        }
+    }
+
+    fn call_of_keras_2(&self, layer: usize, inputs: &[(usize, usize)]) -> Json {
+        let value = |&input: &(usize, usize)| {
+            let mut reference = self.reference(input);
+            if let Some(parts) = reference.as_array_mut() {
+                parts.push(json!({}));
+            }
+            reference
+        };
+        if !self.takes_arguments(layer) {
+            return inputs.iter().map(value).collect::<Vec<_>>().into();
+        }
+        let mut first = value(&inputs[0]);
+        for (key, &input) in ["value", "key"].into_iter().zip(&inputs[1..]) {
+            first[3][key] = self.reference(input);
+        }
+        json!([first])
+    }
+
+    fn call_of_keras_3(&self, layer: usize, inputs: &[(usize, usize)]) -> Json {
+        let tensor = |&(call, output): &(usize, usize)| {
+            let Spec { dtype, shape } = &self.recipe.calls[call].outputs[output];
+            let history = self.reference((call, output));
+            json!({
+                "class_name": "__keras_tensor__",
+                "config": { "shape": write_shape(shape), "dtype": dtype_name(*dtype), "keras_history": history },
+            })
+        };
+        let values: Vec<Json> = inputs.iter().map(tensor).collect();
+        let is_list = self.takes_list(layer, inputs.len()) && !self.takes_arguments(layer);
+        let arguments = if is_list { vec![Json::Array(values)] } else { values };
+        json!({ "args": arguments, "kwargs": {} })
+    }
+
+    /// `["dense", 0, 0]`: the layer, the number of its call, the number of the output.
+    fn reference(&self, (call, output): (usize, usize)) -> Json {
+        let layer = self.recipe.calls[call].layer;
+        let number = self.recipe.calls[..call].iter().filter(|earlier| earlier.layer == layer).count();
+        // TF: Keras 2 counts the call that made a model of its input.
+        let is_model = matches!(self.recipe.layers[layer].step, Step::Model(_));
+        let first = usize::from(self.version == KerasVersion::Keras2 && is_model);
+        json!([self.recipe.layers[layer].name, number + first, output])
+    }
+}

@@ -1,0 +1,173 @@
+//! Models that Keras 2 and Keras 3 wrote down: read here, they compute what they compute there, and
+//! are written as they were.
+
+use estimand::keras::{Functional, Input, KerasVersion, Model, Sequential, SharedLayer, model_from_json};
+use estimand::nn::config::{CustomObjects, Json};
+use estimand::nn::{Concat, Lambda, MultiHeadAttention};
+use estimand::prelude::*;
+use estimand_fixture::cases;
+
+fn read(text: &str) -> Result<Model> {
+    model_from_json(text, &CustomObjects::new())
+}
+
+fn array(found: &estimand_fixture::Array) -> Array {
+    let dtype = if found.dtype == "i64" { DType::I64 } else { DType::F32 };
+    Array::from_bytes(dtype, &found.dims[..], &found.to_ne_bytes()).unwrap()
+}
+
+/// The connections of a model: names, calls, inputs, outputs, and those of models inside.
+fn connections(json: &Json) -> Json {
+    let config = &json["config"];
+    let layers = config["layers"].as_array().into_iter().flatten();
+    // Operations that make masks are no layers.
+    let layers =
+        layers.filter(|layer| !layer["module"].as_str().is_some_and(|module| module.starts_with("keras.src.ops")));
+    let layer = |layer: &Json| {
+        let mut calls = layer["inbound_nodes"].clone();
+        calls.as_array_mut().into_iter().flatten().for_each(|call| {
+            if call.is_object() {
+                call["kwargs"] = Json::Null;
+            }
+        });
+        serde_json::json!([layer["class_name"], layer["config"]["name"], calls, connections(layer)])
+    };
+    let layers: Vec<Json> = layers.map(layer).collect();
+    serde_json::json!([config["name"], layers, config["input_layers"], config["output_layers"]])
+}
+
+fn check(fixture: &str, version: KerasVersion) -> Result<()> {
+    let (mut n_read, mut n_refused) = (0, 0);
+    for case in cases(fixture) {
+        let text: String = case.setting("json");
+        if let Some(words) = case.option::<String>("refused") {
+            let error = read(&text).map(|model| model.summary()).unwrap_err().to_string();
+            assert!(error.contains(&words) && error.contains("at $.config.layers["), "{}: {error}", case.name());
+            n_refused += 1;
+            continue;
+        }
+        let mut model = read(&text).map_err(|error| error.context(format!("in case `{}`", case.name())))?;
+        let arrays = |prefix: &str| case.with_prefix(prefix).map(|(_, found)| array(&found)).collect::<Vec<Array>>();
+        model.set_weights(&arrays("weight:"))?;
+        let compare = |model: &mut Model| -> Result<()> {
+            let found = model.predict_all(arrays("in:"))?;
+            let expected = arrays("out:");
+            assert_eq!(found.len(), expected.len(), "{}", case.name());
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(found.dims(), expected.dims(), "{}", case.name());
+                let pairs = found.as_slice::<f32>()?.iter().zip(expected.as_slice::<f32>()?);
+                let worst = pairs.map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f32::max);
+                assert!(worst < 2e-6, "{}: {worst}", case.name());
+            }
+            Ok(())
+        };
+        compare(&mut model)?;
+        // What was read is written as Keras writes it, but for what Keras adds about building.
+        let ours = model.to_json_for(version)?;
+        let theirs: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!(connections(&ours), connections(&theirs), "{}", case.name());
+        for version in [KerasVersion::Keras2, KerasVersion::Keras3] {
+            let mut again = read(&model.to_json_for(version)?.to_string())?;
+            assert_eq!(again.to_json_for(version)?, model.to_json_for(version)?);
+            again.set_weights(&arrays("weight:"))?;
+            compare(&mut again)?;
+        }
+        n_read += 1;
+    }
+    assert!(n_read >= 14 && n_refused == 3, "{n_read} models read, {n_refused} refused");
+    Ok(())
+}
+
+#[test]
+fn models_of_keras_2_are_read_and_written() -> Result<()> {
+    check("keras_models_keras2", KerasVersion::Keras2)
+}
+
+#[test]
+fn models_of_keras_3_are_read_and_written() -> Result<()> {
+    check("keras_models_keras3", KerasVersion::Keras3)
+}
+
+fn refusal(text: &str) -> String {
+    read(text).map(|model| model.summary()).unwrap_err().to_string()
+}
+
+/// Damaged documents are refused with their place; none is a panic or a hang.
+#[test]
+fn damaged_documents_are_refused_with_their_place() -> Result<()> {
+    let x = Input::new([4]).name("x").tensor();
+    let both = Concat::new().on(&[&Dense::new(2).on(&x), &x]);
+    let seen = MultiHeadAttention::new(1, 2).on(&[&both, &both]);
+    assert!(seen.check().is_err());
+    let model = Model::new(&x, &both)?;
+    let good = model.to_json()?;
+    let with = |change: &dyn Fn(&mut Json)| {
+        let mut json = good.clone();
+        change(&mut json);
+        refusal(&json.to_string())
+    };
+    let own = |json: &mut Json| {
+        let call = json["config"]["layers"][1]["inbound_nodes"][0].clone();
+        let mut call = call;
+        call["args"][0]["config"]["keras_history"][0] = "dense".into();
+        json["config"]["layers"][1]["inbound_nodes"][0] = call;
+    };
+    for (change, words) in [
+        (
+            &(|json: &mut Json| json["class_name"] = "Subclassed".into()) as &dyn Fn(&mut Json),
+            "there is no model `Subclassed`",
+        ),
+        (&|json| json["config"]["layers"][1]["class_name"] = "Denze".into(), "did you mean `Dense`"),
+        (&|json| json["config"]["output_layers"][0][0] = "concatenat".into(), "did you mean `concatenate`"),
+        (&|json| json["config"]["output_layers"][0][1] = 7.into(), "has 1 calls; number 7 is asked for"),
+        (&|json| json["config"]["output_layers"][0][2] = 7.into(), "has 1 outputs; number 7 is asked for"),
+        (&|json| json["config"]["input_layers"] = serde_json::json!([]), "needs at least one input"),
+        (&|json| json["config"]["layers"][0]["config"]["batch_shape"][1] = (-4).into(), "expected a size or null"),
+        (&|json| json["config"]["layers"][0]["config"]["dtype"] = "float8".into(), "there is no dtype `float8`"),
+        (&|json| json["config"]["layers"][1]["name"] = "x".into(), "two layers have the same name"),
+        (&own, "layer `dense` needs its own output"),
+    ] {
+        let error = with(change);
+        assert!(error.contains(words), "expected {words}: {error}");
+    }
+    // Every value of the document replaced in turn by something else: an error or another model.
+    let mut n_errors = 0;
+    let text = good.to_string();
+    for (place, _) in text.match_indices([':', ',', '[']) {
+        for wrong in ["null", "-1", "\"x\"", "[]", "{}", "1e300"] {
+            let damaged =
+                format!("{}{wrong}{}", &text[..=place], &text[place + 1..].trim_start_matches(|c| !",]}".contains(c)));
+            n_errors += usize::from(read(&damaged).is_err());
+        }
+    }
+    assert!(n_errors > 100, "{n_errors}");
+    Ok(())
+}
+
+/// A chain of 3,000 layers, and one document that lists it in reverse.
+#[test]
+fn deep_models_are_read_in_any_order() -> Result<()> {
+    let model = |n: usize| {
+        let x = Input::new([1]).tensor();
+        Model::new(&x, &(0..n).fold(x.clone(), |value, _| estimand::nn::Relu::new().on(&value)))
+    };
+    let mut json = model(3_000)?.to_json()?;
+    if let Some(layers) = json["config"]["layers"].as_array_mut() {
+        layers.reverse();
+    }
+    assert_eq!(read(&json.to_string())?.layers().len(), 3_001);
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_written_is_said() -> Result<()> {
+    let model = Sequential::new().input([2]).add(Lambda::new(|x| x[0].square()).name("mine")).build()?;
+    let error = model.to_json().unwrap_err().to_string();
+    assert!(error.contains("the layer `mine` is a function"), "{error}");
+    let tower = SharedLayer::new(Dense::new(2));
+    let (a, b) = (Input::new([3]).tensor(), Input::new([3]).tensor());
+    let model = Model::new(&[&a, &b], &[tower.on(&a), tower.on(&b)])?;
+    let json = model.to_json_for(KerasVersion::Keras2)?;
+    assert_eq!(json["config"]["output_layers"], serde_json::json!([["dense", 0, 0], ["dense", 1, 0]]));
+    Ok(())
+}
