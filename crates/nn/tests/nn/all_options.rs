@@ -334,12 +334,16 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(GruCell::new(5).use_bias(false)),
         Box::new(LstmCell::new(5).use_bias(false)),
         Box::new(
-            Rnn::new(StackedRnnCells::new().cell(cell!(LstmCell::new(5)).name("first")).cell(LstmCell::new(2)))
-                .return_sequences(true)
-                .go_backwards(true)
-                .zero_output_for_mask(true)
-                .name("other")
-                .trainable(false),
+            Rnn::new(
+                StackedRnnCells::new()
+                    .cell(cell!(LstmCell::new(5)).name("first").trainable(true))
+                    .cell(LstmCell::new(2)),
+            )
+            .return_sequences(true)
+            .go_backwards(true)
+            .zero_output_for_mask(true)
+            .name("other")
+            .trainable(false),
         ),
         Box::new(Bidirectional::new(Rnn::new(GruCell::new(3)))),
         Box::new(StackedRnnCells::new().cell(GruCell::new(5)).name("other").trainable(false)),
