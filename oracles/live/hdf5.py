@@ -118,7 +118,7 @@ def attributes(random, item):
 
 def tree(random, group, depth):
     attributes(random, group)
-    for name in random.choice(NAMES, random.integers(0, len(NAMES)), replace=False):
+    for name in random.choice(NAMES, random.integers(0, 9), replace=False):
         if random.integers(3) == 0 and depth < 5:
             tree(random, group.create_group(str(name)), depth + 1)
             continue

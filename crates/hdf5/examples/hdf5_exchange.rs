@@ -25,7 +25,9 @@ fn main() -> Result<()> {
         ["copy", from, to] => copy(from, to, Writer::dataset, Writer::attribute),
         ["copy-fixed", from, to] => copy(from, to, Writer::fixed_dataset, Writer::fixed_attribute),
         ["weights", layout, to] => save(to, &weights(layout)?),
-        _ => Err(Error::config("expected `print FILE`, `copy FILE COPY`, `copy-fixed FILE COPY` or `weights LAYOUT FILE`")),
+        _ => Err(Error::config(
+            "expected `print FILE`, `copy FILE COPY`, `copy-fixed FILE COPY` or `weights LAYOUT FILE`",
+        )),
     }
 }
 
@@ -54,7 +56,8 @@ fn print(node: &Node<'_>, lines: &mut Vec<String>) {
 }
 
 fn show(array: Result<Array>) -> String {
-    let shown = array.and_then(|array| Ok(format!("{}{:?} {}", array.dtype(), array.dims(), values(&array)?.join(" "))));
+    let shown =
+        array.and_then(|array| Ok(format!("{}{:?} {}", array.dtype(), array.dims(), values(&array)?.join(" "))));
     shown.unwrap_or_else(|error| format!("error {}", error.message()))
 }
 

@@ -32,8 +32,8 @@
 //! - scalars and null dataspaces.
 //!
 //! Anything else is an error that names the object and the feature, when the object is used: links
-//! and attributes in fractal heaps, the chunk indexes of `libver="latest"`, soft and external links,
-//! other filters, compound types, references, committed types.
+//! and attributes in fractal heaps, the chunk indexes of `libver="latest"`, soft and external
+//! links, other filters, compound types, references, committed types.
 //!
 //! # What a hostile file can cost
 //! Opening a file reads each block of metadata once, so its time and memory grow with the file's

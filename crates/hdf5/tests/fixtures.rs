@@ -109,7 +109,10 @@ fn errors_name_the_object_and_the_remedy() {
     let file = File::open(path("keras2_model.h5"), &Limits::default()).unwrap();
     let root = file.root();
     let error = root.group("model_weights/a/c").unwrap_err().to_string();
-    assert!(error.starts_with("there is no child `c`\n  in `/model_weights/a` of ") && error.ends_with("`a`"), "{error}");
+    assert!(
+        error.starts_with("there is no child `c`\n  in `/model_weights/a` of ") && error.ends_with("`a`"),
+        "{error}"
+    );
     let error = root.dataset("model_weights").unwrap_err().to_string();
     assert!(error.starts_with("`model_weights` is a group, expected a dataset\n  in `/model_weights` of"), "{error}");
     let error = root.attribute("model_confg").unwrap_err().to_string();

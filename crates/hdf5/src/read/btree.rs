@@ -33,7 +33,8 @@ pub(super) fn read(
         cursor.signature(b"TREE", "a node of a B-tree")?;
         let (kind, level, n) = (cursor.u8()?, cursor.u8()?, cursor.u16()?);
         if kind != indexed as u8 || expected.is_some_and(|expected| expected != level) {
-            let message = format!("a node of a B-tree has the type {kind} and the level {level}, which is not expected");
+            let message =
+                format!("a node of a B-tree has the type {kind} and the level {level}, which is not expected");
             return Err(Error::data(message).help("the file is damaged"));
         }
         limits.check_entries(entries.len() + usize::from(n), "entries in a B-tree")?;

@@ -50,15 +50,8 @@ impl<'a> Chunks<'a> {
             .checked_mul(element_size)
             .filter(|&n| n <= u32::MAX as usize)
             .ok_or_else(|| Error::data(format!("chunks of {chunk_dims:?} have more than 4 GiB")))?;
-        let mut found = Chunks {
-            source,
-            chunks: Vec::new(),
-            filters,
-            dims: dims.to_vec(),
-            chunk_dims,
-            element_size,
-            chunk_bytes,
-        };
+        let mut found =
+            Chunks { source, chunks: Vec::new(), filters, dims: dims.to_vec(), chunk_dims, element_size, chunk_bytes };
         if let Some(tree) = tree {
             found.read_tree(tree, limits)?;
         }
@@ -93,7 +86,8 @@ impl<'a> Chunks<'a> {
     fn check(&self, limits: &Limits) -> Result<()> {
         let packed: u64 = self.chunks.iter().map(|chunk| u64::from(chunk.packed)).sum();
         if packed > self.source.len() {
-            let message = format!("the chunks have {packed} bytes, and the file has {}: they overlap", self.source.len());
+            let message =
+                format!("the chunks have {packed} bytes, and the file has {}: they overlap", self.source.len());
             return Err(Error::data(message).help("the file is damaged"));
         }
         let in_chunks = self.chunks.len() as u64 * self.chunk_bytes as u64;
@@ -125,10 +119,10 @@ impl<'a> Chunks<'a> {
         let mut at = vec![0; last];
         loop {
             let (mut from, mut to) = (0, 0);
-            for axis in 0..=last {
+            for (axis, &start) in origin.iter().enumerate() {
                 let index = at.get(axis).copied().unwrap_or(0);
                 from = from * self.chunk_dims[axis] + index;
-                to = to * self.dims[axis] + origin[axis] + index;
+                to = to * self.dims[axis] + start + index;
             }
             sink(to, &bytes[from * self.element_size..][..run])?;
             // The next row, counting from the last of the outer axes.

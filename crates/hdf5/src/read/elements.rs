@@ -10,7 +10,9 @@ use super::storage::Storage;
 /// Reads an array.
 pub(super) fn read(datatype: &Datatype, dims: &[usize], storage: &Storage<'_>, file: &File) -> Result<Array> {
     match *datatype {
-        Datatype::Float { size: 2, order } => numbers(dims, storage, 2, |b| Ok(half(u16::from_le_bytes(word(b, order))))),
+        Datatype::Float { size: 2, order } => {
+            numbers(dims, storage, 2, |b| Ok(half(u16::from_le_bytes(word(b, order)))))
+        }
         Datatype::Float { size: 4, order } => numbers(dims, storage, 4, |b| Ok(f32::from_le_bytes(word(b, order)))),
         Datatype::Float { order, .. } => numbers(dims, storage, 8, |b| Ok(f64::from_le_bytes(word(b, order)))),
         Datatype::Integer { size, is_signed, order } => integers(dims, storage, size, is_signed, order),

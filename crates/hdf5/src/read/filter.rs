@@ -37,10 +37,13 @@ pub(super) fn undo<'a>(
 fn inflate(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let capacity = expected.saturating_add(1);
-    bytes.try_reserve_exact(capacity).map_err(|_| Error::data(format!("there is no memory for a chunk of {expected} bytes")))?;
+    bytes
+        .try_reserve_exact(capacity)
+        .map_err(|_| Error::data(format!("there is no memory for a chunk of {expected} bytes")))?;
     let mut decoder = ZlibDecoder::new(packed).take(capacity as u64);
     decoder.read_to_end(&mut bytes).map_err(|error| {
-        Error::data(format!("a chunk of {} packed bytes cannot be unpacked: {error}", packed.len())).help("the file is damaged")
+        Error::data(format!("a chunk of {} packed bytes cannot be unpacked: {error}", packed.len()))
+            .help("the file is damaged")
     })?;
     Ok(bytes)
 }

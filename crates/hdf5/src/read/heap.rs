@@ -38,7 +38,8 @@ impl<'a> Heaps<'a> {
         }
         let collection = &self.collections[&address];
         let range = collection.objects.get(&index).filter(|range| range.len() >= n).ok_or_else(|| {
-            let message = format!("a string of {n} bytes is expected in the heap at {address} under the number {index}");
+            let message =
+                format!("a string of {n} bytes is expected in the heap at {address} under the number {index}");
             Error::data(message).help("the file is damaged")
         })?;
         Ok(&collection.bytes[range.start..][..n])
@@ -48,8 +49,8 @@ impl<'a> Heaps<'a> {
 impl<'a> Collection<'a> {
     fn read(metadata: &mut Metadata<'a>, address: u64) -> Result<Collection<'a>> {
         let widths = metadata.widths();
-        // The headers of a collection and of an object end with a length, and fill multiples of eight
-        // bytes.
+        // The headers of a collection and of an object end with a length, and fill multiples of
+        // eight bytes.
         let header_len = (8 + usize::from(widths.length)).next_multiple_of(8);
         let padding = header_len - 8 - usize::from(widths.length);
         let header = metadata.source.read(address, header_len as u64)?;

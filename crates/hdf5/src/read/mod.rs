@@ -1,6 +1,7 @@
 //! Reading a file. From the bottom up: [`source`] holds the bytes, [`cursor`] takes numbers from a
-//! block, [`header`] reads the messages of an object, [`message`] their meanings, [`tree`] finds all
-//! objects when a file is opened, [`node`] shows them, [`storage`] and [`elements`] read values.
+//! block, [`header`] reads the messages of an object, [`message`] their meanings, [`tree`] finds
+//! all objects when a file is opened, [`node`] shows them, [`storage`] and [`elements`] read
+//! values.
 
 mod btree;
 mod chunks;

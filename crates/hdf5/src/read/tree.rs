@@ -114,11 +114,14 @@ impl Walk<'_> {
         self.limits.check_entries(self.n_links, "links in an HDF5 file")?;
         let mut children = Vec::with_capacity(links.len());
         for Link { name, target, order } in links {
+            if name.is_empty() || name.contains(['/', '\0']) {
+                return Err(Error::data(format!("a link has the name `{}`", name.escape_debug())));
+            }
             let object = match target {
                 Target::Unread(what) => Err(what),
-                Target::Object(address) => {
-                    Ok(self.child(group, &name, address).map_err(|error| error.context(format!("in its child `{name}`")))?)
-                }
+                Target::Object(address) => Ok(self
+                    .child(group, &name, address)
+                    .map_err(|error| error.context(format!("in its child `{name}`")))?),
             };
             children.push(Child { name, object, order });
         }

@@ -199,7 +199,8 @@ pub(super) fn attribute(name: &str, value: &Value, strings: &mut References) -> 
 
 /// Refuses an attribute that does not fit into a message.
 pub(super) fn check_attribute(path: &str, name: &str, value: &Value) -> Result<()> {
-    let around = 16 + (name.len() as u64 + 8) + datatype_bytes(value).len() as u64 + 8 * (value.dims().len() as u64 + 3);
+    let around =
+        16 + (name.len() as u64 + 8) + datatype_bytes(value).len() as u64 + 8 * (value.dims().len() as u64 + 3);
     let n = value.n_bytes();
     if n.saturating_add(around) <= LARGEST as u64 {
         return Ok(());
