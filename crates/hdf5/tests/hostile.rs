@@ -122,8 +122,8 @@ fn word(bytes: &[u8], at: usize) -> [u8; 8] {
 
 /// Where the links of a group are: the header addresses in its only symbol node.
 fn headers(bytes: &[u8], n: usize) -> Vec<usize> {
-    let nodes = (0..bytes.len() - 8).filter(|&at| &bytes[at..at + 4] == b"SNOD");
-    let node = nodes.filter(|&at| usize::from(bytes[at + 6]) == n).next_back().unwrap();
+    let is_node = |at: usize| &bytes[at..at + 4] == b"SNOD" && usize::from(bytes[at + 6]) == n;
+    let node = (0..bytes.len() - 8).rfind(|&at| is_node(at)).unwrap();
     (0..n).map(|i| node + 8 + 40 * i + 8).collect()
 }
 

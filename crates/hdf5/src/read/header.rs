@@ -37,6 +37,11 @@ pub(super) struct Message {
 }
 
 impl Message {
+    /// An attribute that is not in the header.
+    pub fn attribute(data: Vec<u8>) -> Message {
+        Message { kind: kind::ATTRIBUTE, flags: 0, data }
+    }
+
     /// Whether the message only refers to one that is stored elsewhere.
     pub fn is_shared(&self) -> bool {
         self.flags & 2 != 0

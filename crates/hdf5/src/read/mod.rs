@@ -4,11 +4,13 @@
 //! values.
 
 mod btree;
+mod btree2;
 mod chunks;
 mod cursor;
 mod elements;
 mod file;
 mod filter;
+mod fractal;
 mod header;
 mod heap;
 mod message;

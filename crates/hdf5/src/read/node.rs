@@ -7,7 +7,7 @@ use estimand_tensor::{Array, DType, Error, Result};
 use super::elements;
 use super::file::File;
 use super::header::{Message, kind};
-use super::message::attribute::{self, Attribute};
+use super::message::attribute::Attribute;
 use super::message::dataspace::Dataspace;
 use super::message::datatype::Datatype;
 use super::storage::Storage;
@@ -74,20 +74,16 @@ impl<'f> Place<'f> {
 
     /// All attributes, in the order of the file.
     fn attributes(&self) -> Result<Vec<Attribute<'f>>> {
+        if let Some(error) = &self.file.objects[self.object].unread_attributes {
+            return Err(error.clone());
+        }
         let widths = self.file.source.widths;
         let mut attributes = Vec::new();
-        for message in self.messages() {
-            match message.kind {
-                kind::ATTRIBUTE if message.is_shared() => {
-                    return Err(Error::unsupported("shared attributes are not read"));
-                }
-                kind::ATTRIBUTE => attributes.push(Attribute::parse(&message.data, widths)?),
-                kind::ATTRIBUTE_INFO if attribute::is_dense(&message.data, widths)? => {
-                    return Err(Error::unsupported("its attributes are in a fractal heap, which is not read")
-                        .help("write the file without libver=\"latest\" and without track_order"));
-                }
-                _ => {}
+        for message in self.messages().iter().filter(|message| message.kind == kind::ATTRIBUTE) {
+            if message.is_shared() {
+                return Err(Error::unsupported("shared attributes are not read"));
             }
+            attributes.push(Attribute::parse(&message.data, widths)?);
         }
         Ok(attributes)
     }

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use estimand_tensor::{Error, Result};
 
-use super::cursor::Widths;
+use super::cursor::{Cursor, Widths};
+use crate::checksum::lookup3;
 
 /// The bytes of a file. Addresses count from the superblock's base.
 pub(super) struct Source {
@@ -123,5 +124,21 @@ impl<'a> Metadata<'a> {
         let bytes = self.source.read(address, n)?;
         self.left = left;
         Ok(bytes)
+    }
+
+    /// A block that begins with a signature and ends with its checksum, which is left out.
+    pub fn checked_block(&mut self, address: u64, n: u64, signature: &[u8; 4], what: &str) -> Result<Cow<'a, [u8]>> {
+        let mut block = self.block(address, n)?;
+        Cursor::new(&block, self.widths()).signature(signature, what)?;
+        let expected = block.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
+        let covered = block.len() - 4;
+        if expected != Some(lookup3(&block[..covered])) {
+            return Err(Error::data(format!("the checksum of {what} is wrong")).help("the file is damaged"));
+        }
+        match &mut block {
+            Cow::Borrowed(bytes) => *bytes = &bytes[..covered],
+            Cow::Owned(bytes) => bytes.truncate(covered),
+        }
+        Ok(block)
     }
 }

@@ -8,7 +8,10 @@ use std::collections::{HashMap, VecDeque};
 
 use estimand_tensor::{Error, ErrorKind, Limits, Result};
 
+use super::btree2::{self, Records};
+use super::fractal::FractalHeap;
 use super::header::{self, Message, kind};
+use super::message::attribute;
 use super::message::link::{self, Link, Target};
 use super::source::{Metadata, Source};
 use super::symbols;
@@ -21,8 +24,11 @@ const MAX_PATH: usize = 16_384;
 
 /// An object: its messages, and whether it is a group.
 pub(super) struct Object {
+    /// The messages of the header, and the attributes that are elsewhere.
     pub messages: Vec<Message>,
     pub kind: Kind,
+    /// Why the attributes cannot be read.
+    pub unread_attributes: Option<Error>,
 }
 
 /// The kind of an object.
@@ -84,13 +90,20 @@ impl Walk<'_> {
     /// Reads the header of an object that is not known yet.
     fn add(&mut self, address: u64, parent: Parent) -> Result<usize> {
         let index = self.objects.len();
-        let object = match header::read(&mut self.metadata, address) {
-            Ok(messages) => Object { kind: classify(&messages), messages },
-            Err(error) if *error.kind() == ErrorKind::Unsupported => {
-                Object { messages: Vec::new(), kind: Kind::Unread(error) }
+        let mut object = Object { messages: Vec::new(), kind: Kind::Dataset, unread_attributes: None };
+        match header::read(&mut self.metadata, address) {
+            Ok(messages) => {
+                object.kind = classify(&messages);
+                object.messages = messages;
             }
+            Err(error) if *error.kind() == ErrorKind::Unsupported => object.kind = Kind::Unread(error),
             Err(error) => return Err(error),
         };
+        match self.attributes(&object.messages) {
+            Ok(attributes) => object.messages.extend(attributes),
+            Err(error) if *error.kind() == ErrorKind::Unsupported => object.unread_attributes = Some(error),
+            Err(error) => return Err(error),
+        }
         if matches!(object.kind, Kind::Group(_)) {
             self.groups.push_back(index);
         }
@@ -140,14 +153,42 @@ impl Walk<'_> {
             match message.kind {
                 kind::SYMBOL_TABLE => links.extend(symbols::read(&mut self.metadata, &message.data, self.limits)?),
                 kind::LINK => links.push(link::parse(&message.data, widths)?),
-                kind::LINK_INFO if link::is_dense(&message.data, widths)? => {
-                    return Err(Error::unsupported("the links of the group are in a fractal heap, which is not read")
-                        .help("write the file without libver=\"latest\" and without track_order"));
+                kind::LINK_INFO => {
+                    let Some([heap, tree]) = link::dense(&message.data, widths)? else { continue };
+                    let records = btree2::read(&mut self.metadata, tree, Records::Links, self.limits)?;
+                    let heap = FractalHeap::open(&mut self.metadata, heap)?;
+                    for record in records {
+                        // A hash of the name, then the identifier.
+                        let id = record.get(4..).unwrap_or_default();
+                        links.push(link::parse(&heap.object(&mut self.metadata, id)?, widths)?);
+                    }
                 }
                 _ => {}
             }
         }
         Ok(links)
+    }
+
+    /// The attributes that are not in the header.
+    fn attributes(&mut self, messages: &[Message]) -> Result<Vec<Message>> {
+        let widths = self.metadata.widths();
+        let mut attributes = Vec::new();
+        for message in messages.iter().filter(|message| message.kind == kind::ATTRIBUTE_INFO) {
+            let Some([heap, tree]) = attribute::dense(&message.data, widths)? else { continue };
+            let records = btree2::read(&mut self.metadata, tree, Records::Attributes, self.limits)?;
+            let heap = FractalHeap::open(&mut self.metadata, heap)?;
+            for record in records {
+                // The identifier, flags, the order of creation, a hash of the name.
+                let Some((id, rest)) = record.split_at_checked(8).filter(|(_, rest)| !rest.is_empty()) else {
+                    return Err(Error::data("a record of an attribute is too short"));
+                };
+                if rest[0] & 2 != 0 {
+                    return Err(Error::unsupported("shared attributes are not read"));
+                }
+                attributes.push(Message::attribute(heap.object(&mut self.metadata, id)?.into_owned()));
+            }
+        }
+        Ok(attributes)
     }
 
     /// The object that a link of a group names.

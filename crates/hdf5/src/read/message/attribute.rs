@@ -54,12 +54,14 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// Whether an attribute info message says that the attributes are in a fractal heap.
-pub(in crate::read) fn is_dense(bytes: &[u8], widths: Widths) -> Result<bool> {
+/// Where an attribute info message says that the attributes are: a fractal heap and the B-tree of
+/// its objects.
+pub(in crate::read) fn dense(bytes: &[u8], widths: Widths) -> Result<Option<[u64; 2]>> {
     let mut cursor = Cursor::new(bytes, widths);
     cursor.version(&[0], "the information about attributes")?;
     if cursor.u8()? & 1 != 0 {
         cursor.skip(2)?;
     }
-    Ok(cursor.address()?.is_some())
+    let (heap, tree) = (cursor.address()?, cursor.address()?);
+    Ok(heap.zip(tree).map(|(heap, tree)| [heap, tree]))
 }

@@ -44,14 +44,15 @@ pub(in crate::read) fn parse(bytes: &[u8], widths: Widths) -> Result<Link> {
     Ok(Link { name, target, order })
 }
 
-/// Whether a link info message says that the links are in a fractal heap.
-pub(in crate::read) fn is_dense(bytes: &[u8], widths: Widths) -> Result<bool> {
+/// Where a link info message says that the links are: a fractal heap and the B-tree of its objects.
+pub(in crate::read) fn dense(bytes: &[u8], widths: Widths) -> Result<Option<[u64; 2]>> {
     let mut cursor = Cursor::new(bytes, widths);
     cursor.version(&[0], "the information about links")?;
     if cursor.u8()? & 1 != 0 {
         cursor.skip(8)?;
     }
-    Ok(cursor.address()?.is_some())
+    let (heap, tree) = (cursor.address()?, cursor.address()?);
+    Ok(heap.zip(tree).map(|(heap, tree)| [heap, tree]))
 }
 
 /// The name of a link or an attribute.
