@@ -6,6 +6,7 @@ With ESTIMAND_KERAS3, a Python that has Keras 3, Keras 3 loads weights of ours t
 """
 
 import os
+import re
 import subprocess
 import sys
 
@@ -109,7 +110,7 @@ def value(random, most=200):
 
 
 def attributes(random, item):
-    for name in random.choice(NAMES, random.integers(0, 4), replace=False):
+    for name in random.choice(NAMES, random.integers(0, 4) * random.integers(0, 4), replace=False):
         found = value(random, 50)
         # h5py has no attributes of no strings of variable length.
         if found.dtype.kind != "O" or found.size:
@@ -118,7 +119,7 @@ def attributes(random, item):
 
 def tree(random, group, depth):
     attributes(random, group)
-    for name in random.choice(NAMES, random.integers(0, 9), replace=False):
+    for name in random.choice(NAMES, random.integers(0, len(NAMES)), replace=False):
         if random.integers(3) == 0 and depth < 5:
             tree(random, group.create_group(str(name)), depth + 1)
             continue
@@ -138,11 +139,13 @@ def random_trees():
     random = np.random.default_rng(22)
     theirs, ours, n = os.path.join(FOLDER, "theirs.h5"), os.path.join(FOLDER, "ours.h5"), 0
     for i in range(N_TREES):
-        with h5py.File(theirs, "w") as file:
+        with h5py.File(theirs, "w", libver=["earliest", "v108"][i % 2], track_order=i % 3 == 0) as file:
             tree(random, file, 0)
         lines = expected(theirs)
         n += lines.count("\n")
         expect_equal(run("print", theirs), lines, f"tree {i} of h5py, read by us")
+        # Our files have no order of creation.
+        lines = re.sub(r"(?m)^(/.*) group .*$", r"\1 group -", lines)
         for command in ["copy", "copy-fixed"]:
             run(command, theirs, ours)
             # h5py reads in our file what it reads in its own, and we do too.
@@ -184,6 +187,40 @@ def many():
     print("  5,000 groups and 3,000 names, both ways; h5py adds to our file")
 
 
+def dense():
+    """Fractal heaps of many blocks, with objects that were deleted."""
+    path = os.path.join(FOLDER, "dense.h5")
+    for n, options in [(9, {}), (100, {}), (2_000, {}), (20_000, {}), (3_000, {"track_order": True})]:
+        with h5py.File(path, "w", libver="latest", **options) as file:
+            group = file.create_group("group")
+            file["one"] = 1
+            for i in range(n):
+                group[f"link {'x' * (i * i % 50)} {i}"] = file["one"]
+                if i < 3_000:
+                    group.attrs[f"attribute {i}"] = f"value {i}" if i % 2 else np.arange(i % 300)
+            for name in list(group)[:: 7]:
+                del group[name]
+            for name in list(group.attrs)[:: 7]:
+                del group.attrs[name]
+        expect_equal(run("print", path), expected(path), f"{n} links in a fractal heap")
+    print("  fractal heaps of up to 20,000 links and 3,000 attributes")
+
+
+def deep():
+    path = os.path.join(FOLDER, "deep.h5")
+    for n in [255, 256, 2_000]:
+        with h5py.File(path, "w") as file:
+            group = file
+            for _ in range(n):
+                group = group.create_group("g")
+            group["x"] = 1
+        result = subprocess.run([PROGRAM, "print", path], capture_output=True)
+        assert (result.returncode == 0) == (n == 255), (n, result.stderr)
+        if n > 255:
+            assert b"a path of 257 groups" in result.stderr, result.stderr
+    print("  a tree that is too deep is refused")
+
+
 LOAD = """
 import sys
 import numpy as np
@@ -221,4 +258,6 @@ def of_keras():
 
 random_trees()
 many()
+dense()
+deep()
 of_keras()

@@ -24,16 +24,17 @@
 //!
 //! # What is read
 //! - superblocks 0 to 3, object headers 1 and 2, a user block before the file;
-//! - groups as symbol tables or as link messages;
+//! - groups as symbol tables, as link messages, or in fractal heaps; attributes in headers or in
+//!   fractal heaps;
 //! - datasets that are contiguous, compact, or in chunks under a B-tree of version 1, with the
 //!   filters deflate and shuffle;
 //! - integers of 1 to 8 bytes, floats of 2, 4 and 8 bytes, both byte orders, enumerations (h5py's
 //!   booleans become `bool`, all others their integers), strings of fixed and variable length;
 //! - scalars and null dataspaces.
 //!
-//! Anything else is an error that names the object and the feature, when the object is used: links
-//! and attributes in fractal heaps, the chunk indexes of `libver="latest"`, soft and external
-//! links, other filters, compound types, references, committed types.
+//! Anything else is an error that names the object and the feature, when the object is used: the
+//! chunk indexes of `libver="latest"`, soft and external links, other filters, compound types,
+//! references, committed types, attributes of more than 64 kB.
 //!
 //! # What a hostile file can cost
 //! Opening a file reads each block of metadata once, so its time and memory grow with the file's

@@ -6,7 +6,7 @@ use estimand_tensor::{Error, Result};
 
 use super::cursor::Cursor;
 use super::source::Metadata;
-use crate::checksum::lookup3;
+use crate::checksum;
 
 /// The types of messages that are read.
 pub(super) mod kind {
@@ -95,11 +95,11 @@ fn read_new(metadata: &mut Metadata<'_>, address: u64, start: &[u8]) -> Result<V
     let mut skipped = prefix;
     while let Some((address, n)) = blocks.pop_front() {
         let block = metadata.block(address, n)?;
-        let Some((covered, checksum)) = block.split_last_chunk::<4>().filter(|(covered, _)| covered.len() >= skipped)
+        let Some((covered, stored)) = block.split_last_chunk::<4>().filter(|(covered, _)| covered.len() >= skipped)
         else {
             return Err(Error::data(format!("a block of an object header has only {n} bytes")));
         };
-        if lookup3(covered) != u32::from_le_bytes(*checksum) {
+        if !checksum::is_right(covered, u32::from_le_bytes(*stored)) {
             return Err(Error::data("the checksum of an object header is wrong").help("the file is damaged"));
         }
         let mut cursor = Cursor::new(covered, widths);

@@ -19,6 +19,8 @@ mod source;
 mod storage;
 mod superblock;
 mod symbols;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use file::File;

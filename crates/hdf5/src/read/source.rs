@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use estimand_tensor::{Error, Result};
 
 use super::cursor::{Cursor, Widths};
-use crate::checksum::lookup3;
+use crate::checksum;
 
 /// The bytes of a file. Addresses count from the superblock's base.
 pub(super) struct Source {
@@ -130,11 +130,12 @@ impl<'a> Metadata<'a> {
     pub fn checked_block(&mut self, address: u64, n: u64, signature: &[u8; 4], what: &str) -> Result<Cow<'a, [u8]>> {
         let mut block = self.block(address, n)?;
         Cursor::new(&block, self.widths()).signature(signature, what)?;
-        let expected = block.last_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
-        let covered = block.len() - 4;
-        if expected != Some(lookup3(&block[..covered])) {
+        let parts = block.split_last_chunk::<4>();
+        let Some(covered) = parts.filter(|(covered, stored)| checksum::is_right(covered, u32::from_le_bytes(**stored)))
+        else {
             return Err(Error::data(format!("the checksum of {what} is wrong")).help("the file is damaged"));
-        }
+        };
+        let covered = covered.0.len();
         match &mut block {
             Cow::Borrowed(bytes) => *bytes = &bytes[..covered],
             Cow::Owned(bytes) => bytes.truncate(covered),

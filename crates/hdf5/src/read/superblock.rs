@@ -4,7 +4,7 @@ use estimand_tensor::{Error, Result};
 
 use super::cursor::{Cursor, Widths};
 use super::source::Source;
-use crate::checksum::lookup3;
+use crate::checksum;
 
 /// The first eight bytes of every file.
 pub(super) const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
@@ -51,7 +51,7 @@ pub(super) fn read(source: &mut Source) -> Result<u64> {
     let root = cursor.defined_address("the root group")?;
     if !old {
         let covered = bytes.len() - cursor.remaining();
-        if cursor.u32()? != lookup3(&bytes[..covered]) {
+        if !checksum::is_right(&bytes[..covered], cursor.u32()?) {
             return Err(Error::data("the checksum of the superblock is wrong").help("the file is damaged"));
         }
     }
