@@ -118,6 +118,10 @@ fn errors_name_the_object_and_the_remedy() {
     let error = root.attribute("model_confg").unwrap_err().to_string();
     assert!(error.contains("did you mean `model_config`?"), "{error}");
     assert!(root.find_attribute("model_confg").unwrap().is_none());
+    assert!(
+        root.contains("model_weights/a/a/") && root.contains("/model_weights") && !root.contains("model_weights/c")
+    );
+    assert!(!root.contains("") && !root.contains("model_weights/a/a/kernel:0/x"));
     let error = root.get("model_weights/a/a/kernel:0/x").unwrap_err().to_string();
     assert!(error.contains("leads through a dataset"), "{error}");
     let error = File::open(path("../vocabulary.txt"), &Limits::default()).unwrap_err().to_string();

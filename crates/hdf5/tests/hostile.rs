@@ -156,13 +156,29 @@ fn circles_and_groups_with_two_names_are_refused() {
 }
 
 #[test]
-fn links_have_a_limit() {
+fn links_and_attributes_have_a_limit() {
     let mut writer = Writer::new();
-    (0..50).for_each(|i| writer.group(&format!("{i}")).unwrap());
+    (0..40).for_each(|i| writer.group(&format!("{i}")).unwrap());
+    (0..10).for_each(|i| writer.attribute("7", &format!("{i}"), &Array::from(i)).unwrap());
     let bytes = writer.to_bytes().unwrap();
     assert!(File::from_bytes(bytes.clone(), &Limits { entries: 50, ..Limits::default() }).is_ok());
     let found = error(bytes, &Limits { entries: 49, ..Limits::default() });
     assert!(found.contains("the limit is 49 (`entries`)"), "{found}");
+}
+
+/// The time of a look at each of many attributes grows with their number, not with its square.
+#[test]
+fn many_attributes() {
+    watch(32 << 20, || {
+        let mut writer = Writer::new();
+        (0..60_000).for_each(|i| writer.attribute("/", &format!("names{i}"), &Array::from(i)).unwrap());
+        let file = File::from_bytes(writer.to_bytes().unwrap(), &Limits::default()).unwrap();
+        let root = file.root();
+        for i in 0..60_000 {
+            assert_eq!(root.attribute(&format!("names{i}")).unwrap().item::<i32>().unwrap(), i);
+        }
+        assert!(root.find_attribute("names60000").unwrap().is_none());
+    });
 }
 
 /// A dataset of 512 GiB of zeros that no byte of the file stores.

@@ -72,37 +72,24 @@ impl<'f> Place<'f> {
         }
     }
 
-    /// All attributes, in the order of the file.
-    fn attributes(&self) -> Result<Vec<Attribute<'f>>> {
-        if let Some(error) = &self.file.objects[self.object].unread_attributes {
-            return Err(error.clone());
-        }
-        let widths = self.file.source.widths;
-        let mut attributes = Vec::new();
-        for message in self.messages().iter().filter(|message| message.kind == kind::ATTRIBUTE) {
-            if message.is_shared() {
-                return Err(Error::unsupported("shared attributes are not read"));
-            }
-            attributes.push(Attribute::parse(&message.data, widths)?);
-        }
-        Ok(attributes)
+    /// The names of all attributes, in order, with the indices of their messages.
+    fn attributes(&self) -> Result<&'f [(String, usize)]> {
+        let attributes = &self.file.objects[self.object].attributes;
+        attributes.as_deref().map_err(|error| self.locate(error.clone()))
     }
 
     fn attribute_names(&self) -> Result<Vec<String>> {
-        let names = self.attributes().and_then(|all| all.iter().map(Attribute::name).collect::<Result<Vec<_>>>());
-        let mut names = names.map_err(|error| self.locate(error))?;
-        names.sort();
-        Ok(names)
+        Ok(self.attributes()?.iter().map(|(name, _)| name.clone()).collect())
     }
 
     fn find_attribute(&self, name: &str) -> Result<Option<Array>> {
-        let attributes = self.attributes().map_err(|error| self.locate(error))?;
-        let Some(found) = attributes.into_iter().find(|attribute| attribute.name == name.as_bytes()) else {
-            return Ok(None);
-        };
+        let attributes = self.attributes()?;
+        let Ok(found) = attributes.binary_search_by(|(known, _)| known.as_str().cmp(name)) else { return Ok(None) };
+        let message = &self.messages()[attributes[found].1];
         let read = || {
-            let (datatype, space) = (found.datatype()?, found.dataspace()?);
-            let storage = Storage::of_bytes(found.data, space.len()?, datatype.size())?;
+            let attribute = Attribute::parse(&message.data, self.file.source.widths)?;
+            let (datatype, space) = (attribute.datatype()?, attribute.dataspace()?);
+            let storage = Storage::of_bytes(attribute.data, space.len()?, datatype.size())?;
             elements::read(&datatype, &space.dims, &storage, self.file)
         };
         read().map(Some).map_err(|error| self.locate(error.context(format!("in the attribute `{name}`"))))
@@ -185,9 +172,12 @@ impl<'f> Group<'f> {
         Children { group: self, rest: self.list().iter() }
     }
 
-    /// Whether something has this path below the group.
+    /// Whether a link has this path below the group. The object may be one that is not read.
     pub fn contains(&self, path: &str) -> bool {
-        self.get(path).is_ok()
+        let path = path.trim_end_matches('/');
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let has = |group: Group<'f>| group.list().binary_search_by(|child| child.name.as_str().cmp(name)).is_ok();
+        self.group(parent).is_ok_and(has)
     }
 
     /// The object at a path below this group, such as `layers/dense/vars`.

@@ -11,7 +11,7 @@ use estimand_tensor::{Error, ErrorKind, Limits, Result};
 use super::btree2::{self, Records};
 use super::fractal::FractalHeap;
 use super::header::{self, Message, kind};
-use super::message::attribute;
+use super::message::attribute::{self, Attribute};
 use super::message::link::{self, Link, Target};
 use super::source::{Metadata, Source};
 use super::symbols;
@@ -27,8 +27,9 @@ pub(super) struct Object {
     /// The messages of the header, and the attributes that are elsewhere.
     pub messages: Vec<Message>,
     pub kind: Kind,
-    /// Why the attributes cannot be read.
-    pub unread_attributes: Option<Error>,
+    /// The names of the attributes in order, and the indices of their messages; or why they cannot
+    /// be read.
+    pub attributes: Result<Vec<(String, usize)>>,
 }
 
 /// The kind of an object.
@@ -58,7 +59,7 @@ pub(super) fn read(source: &Source, root: u64, limits: &Limits) -> Result<Vec<Ob
         addresses: HashMap::new(),
         parents: Vec::new(),
         groups: VecDeque::new(),
-        n_links: 0,
+        n_entries: 0,
     };
     walk.add(root, Parent { object: 0, depth: 0, path_len: 0 })?;
     while let Some(group) = walk.groups.pop_front() {
@@ -76,7 +77,8 @@ struct Walk<'a> {
     parents: Vec<Parent>,
     /// Groups whose links are not read yet.
     groups: VecDeque<usize>,
-    n_links: usize,
+    /// The number of links and attributes.
+    n_entries: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -90,7 +92,7 @@ impl Walk<'_> {
     /// Reads the header of an object that is not known yet.
     fn add(&mut self, address: u64, parent: Parent) -> Result<usize> {
         let index = self.objects.len();
-        let mut object = Object { messages: Vec::new(), kind: Kind::Dataset, unread_attributes: None };
+        let mut object = Object { messages: Vec::new(), kind: Kind::Dataset, attributes: Ok(Vec::new()) };
         match header::read(&mut self.metadata, address) {
             Ok(messages) => {
                 object.kind = classify(&messages);
@@ -99,11 +101,10 @@ impl Walk<'_> {
             Err(error) if *error.kind() == ErrorKind::Unsupported => object.kind = Kind::Unread(error),
             Err(error) => return Err(error),
         };
-        match self.attributes(&object.messages) {
-            Ok(attributes) => object.messages.extend(attributes),
-            Err(error) if *error.kind() == ErrorKind::Unsupported => object.unread_attributes = Some(error),
-            Err(error) => return Err(error),
-        }
+        object.attributes = match self.attributes(&mut object.messages) {
+            Err(error) if *error.kind() != ErrorKind::Unsupported => return Err(error),
+            found => found,
+        };
         if matches!(object.kind, Kind::Group(_)) {
             self.groups.push_back(index);
         }
@@ -123,8 +124,8 @@ impl Walk<'_> {
             }
             Err(error) => return Err(error),
         };
-        self.n_links += links.len();
-        self.limits.check_entries(self.n_links, "links in an HDF5 file")?;
+        self.n_entries += links.len();
+        self.limits.check_entries(self.n_entries, "links and attributes in an HDF5 file")?;
         let mut children = Vec::with_capacity(links.len());
         for Link { name, target, order } in links {
             if name.is_empty() || name.contains(['/', '\0']) {
@@ -169,8 +170,29 @@ impl Walk<'_> {
         Ok(links)
     }
 
+    /// Lists the attributes of an object. Those that are not in its header are added to its
+    /// messages.
+    fn attributes(&mut self, messages: &mut Vec<Message>) -> Result<Vec<(String, usize)>> {
+        let dense = self.dense_attributes(messages)?;
+        messages.extend(dense);
+        let mut attributes = Vec::new();
+        for (i, message) in messages.iter().enumerate().filter(|(_, message)| message.kind == kind::ATTRIBUTE) {
+            if message.is_shared() {
+                return Err(Error::unsupported("shared attributes are not read"));
+            }
+            attributes.push((Attribute::parse(&message.data, self.metadata.widths())?.name()?, i));
+        }
+        self.n_entries += attributes.len();
+        self.limits.check_entries(self.n_entries, "links and attributes in an HDF5 file")?;
+        attributes.sort();
+        if let Some(pair) = attributes.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(Error::data(format!("two attributes have the name `{}`", pair[0].0)));
+        }
+        Ok(attributes)
+    }
+
     /// The attributes that are not in the header.
-    fn attributes(&mut self, messages: &[Message]) -> Result<Vec<Message>> {
+    fn dense_attributes(&mut self, messages: &[Message]) -> Result<Vec<Message>> {
         let widths = self.metadata.widths();
         let mut attributes = Vec::new();
         for message in messages.iter().filter(|message| message.kind == kind::ATTRIBUTE_INFO) {

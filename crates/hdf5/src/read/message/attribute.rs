@@ -9,7 +9,7 @@ use crate::read::cursor::{Cursor, Widths};
 
 /// The parts of an attribute message, not yet interpreted.
 pub(in crate::read) struct Attribute<'a> {
-    pub name: &'a [u8],
+    name: &'a [u8],
     datatype: &'a [u8],
     dataspace: &'a [u8],
     /// The elements.
