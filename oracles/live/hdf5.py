@@ -198,12 +198,15 @@ def dense():
                 group[f"link {'x' * (i * i % 50)} {i}"] = file["one"]
                 if i < 3_000:
                     group.attrs[f"attribute {i}"] = f"value {i}" if i % 2 else np.arange(i % 300)
+            # Objects that are larger than the blocks of a heap.
+            for size in [4_000, 4_200, 70_000, 300_000]:
+                group.attrs[f"{size} bytes"] = np.arange(size).astype("u1")
             for name in list(group)[:: 7]:
                 del group[name]
             for name in list(group.attrs)[:: 7]:
                 del group.attrs[name]
         expect_equal(run("print", path), expected(path), f"{n} links in a fractal heap")
-    print("  fractal heaps of up to 20,000 links and 3,000 attributes")
+    print("  fractal heaps of up to 20,000 links and 3,000 attributes, the longest of 300 kB")
 
 
 def deep():

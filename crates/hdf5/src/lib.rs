@@ -34,7 +34,7 @@
 //!
 //! Anything else is an error that names the object and the feature, when the object is used: the
 //! chunk indexes of `libver="latest"`, soft and external links, other filters, compound types,
-//! references, committed types, attributes of more than 64 kB.
+//! references, committed types.
 //!
 //! # What a hostile file can cost
 //! Opening a file reads each block of metadata once, so its time and memory grow with the file's

@@ -8,6 +8,7 @@ use super::source::Metadata;
 /// What a tree indexes, by the number of its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Records {
+    HugeObjects = 1,
     Links = 5,
     Attributes = 8,
 }

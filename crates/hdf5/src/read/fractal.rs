@@ -4,9 +4,11 @@
 //! of equal sizes, which double from the second row on.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Limits, Result};
 
+use super::btree2::{self, Records};
 use super::cursor::Cursor;
 use super::source::Metadata;
 
@@ -17,6 +19,15 @@ pub(super) struct FractalHeap {
     length_width: u8,
     /// The direct blocks, in the order of their offsets.
     blocks: Vec<Block>,
+    huge: Huge,
+}
+
+/// Objects that are too large for blocks: where each is.
+enum Huge {
+    /// The identifier has the address and the length.
+    InIdentifier,
+    /// The identifier has a number of this width, and a B-tree has addresses and lengths.
+    Indexed { width: usize, places: HashMap<u64, [u64; 2]> },
 }
 
 struct Block {
@@ -37,7 +48,7 @@ struct Table {
 
 impl FractalHeap {
     /// Finds the blocks of the heap at an address.
-    pub fn open(metadata: &mut Metadata<'_>, address: u64) -> Result<FractalHeap> {
+    pub fn open(metadata: &mut Metadata<'_>, address: u64, limits: &Limits) -> Result<FractalHeap> {
         let widths = metadata.widths();
         let start = metadata.source.read(address, 9)?;
         if start.starts_with(b"FRHP") && start[7..9] != [0, 0] {
@@ -48,9 +59,12 @@ impl FractalHeap {
         let mut cursor = Cursor::new(&header, widths);
         cursor.skip(4)?;
         cursor.version(&[0], "a fractal heap")?;
-        cursor.skip(5)?;
+        let id_len = usize::from(cursor.u16()?);
+        cursor.skip(3)?;
         let largest_object = cursor.u32()?;
-        cursor.skip(10 * usize::from(widths.length) + 2 * usize::from(widths.address))?;
+        cursor.length()?;
+        let huge_tree = cursor.address()?;
+        cursor.skip(9 * usize::from(widths.length) + usize::from(widths.address))?;
         let (width, first, largest) = (u64::from(cursor.u16()?), cursor.length()?, cursor.length()?);
         let bits = cursor.u16()?;
         cursor.skip(2)?;
@@ -64,7 +78,8 @@ impl FractalHeap {
         let table = Table { width, first, direct_rows: largest.ilog2() - first.ilog2() + 2 };
         let offset_width = bits.div_ceil(8) as u8;
         let length_width = largest.ilog2().min(largest_object.max(1).ilog2()).div_ceil(8).max(1) as u8;
-        let mut heap = FractalHeap { offset_width, length_width, blocks: Vec::new() };
+        let huge = Huge::find(metadata, huge_tree, id_len, limits)?;
+        let mut heap = FractalHeap { offset_width, length_width, blocks: Vec::new(), huge };
         match (root, n_rows) {
             (None, _) => {}
             (Some(address), 0) => heap.blocks.push(Block { offset: 0, size: first, address }),
@@ -113,7 +128,10 @@ impl FractalHeap {
                 let n = usize::from(first & 15) + 1;
                 return Ok(Cow::Owned(cursor.take(n)?.to_vec()));
             }
-            0x10..0x20 => return Err(Error::unsupported("huge objects of a fractal heap are not read")),
+            0x10..0x20 => {
+                let [address, n] = self.huge.place(&mut cursor)?;
+                return metadata.block(address, n);
+            }
             other => return Err(Error::data(format!("an object of a fractal heap has the unknown type {other}"))),
         }
         let (offset, n) = (cursor.number(self.offset_width)?, cursor.number(self.length_width)?);
@@ -129,6 +147,39 @@ impl FractalHeap {
             Error::data(message).help("the file is damaged")
         })?;
         metadata.block(address, n)
+    }
+}
+
+impl Huge {
+    fn find(metadata: &mut Metadata<'_>, tree: Option<u64>, id_len: usize, limits: &Limits) -> Result<Huge> {
+        let widths = metadata.widths();
+        let (address, length) = (usize::from(widths.address), usize::from(widths.length));
+        if id_len > address + length {
+            return Ok(Huge::InIdentifier);
+        }
+        let records = match tree {
+            Some(tree) => btree2::read(metadata, tree, Records::HugeObjects, limits)?,
+            None => Vec::new(),
+        };
+        let mut places = HashMap::new();
+        for record in records {
+            let mut cursor = Cursor::new(&record, widths);
+            let place = [cursor.defined_address("a huge object")?, cursor.length()?];
+            places.insert(cursor.length()?, place);
+        }
+        Ok(Huge::Indexed { width: length.min(id_len.saturating_sub(1)), places })
+    }
+
+    /// The address and the length of the object with an identifier.
+    fn place(&self, id: &mut Cursor<'_>) -> Result<[u64; 2]> {
+        match self {
+            Huge::InIdentifier => Ok([id.defined_address("a huge object")?, id.length()?]),
+            Huge::Indexed { width, places } => {
+                let number = id.number(*width as u8)?;
+                let missing = || Error::data(format!("the huge object {number} is not in its fractal heap"));
+                places.get(&number).copied().ok_or_else(missing)
+            }
+        }
     }
 }
 

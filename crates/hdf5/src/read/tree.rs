@@ -157,7 +157,7 @@ impl Walk<'_> {
                 kind::LINK_INFO => {
                     let Some([heap, tree]) = link::dense(&message.data, widths)? else { continue };
                     let records = btree2::read(&mut self.metadata, tree, Records::Links, self.limits)?;
-                    let heap = FractalHeap::open(&mut self.metadata, heap)?;
+                    let heap = FractalHeap::open(&mut self.metadata, heap, self.limits)?;
                     for record in records {
                         // A hash of the name, then the identifier.
                         let id = record.get(4..).unwrap_or_default();
@@ -198,7 +198,7 @@ impl Walk<'_> {
         for message in messages.iter().filter(|message| message.kind == kind::ATTRIBUTE_INFO) {
             let Some([heap, tree]) = attribute::dense(&message.data, widths)? else { continue };
             let records = btree2::read(&mut self.metadata, tree, Records::Attributes, self.limits)?;
-            let heap = FractalHeap::open(&mut self.metadata, heap)?;
+            let heap = FractalHeap::open(&mut self.metadata, heap, self.limits)?;
             for record in records {
                 // The identifier, flags, the order of creation, a hash of the name.
                 let Some((id, rest)) = record.split_at_checked(8).filter(|(_, rest)| !rest.is_empty()) else {
