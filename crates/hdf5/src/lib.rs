@@ -39,8 +39,9 @@
 //! # What a hostile file can cost
 //! Opening a file reads each block of metadata once, so its time and memory grow with the file's
 //! length. [`Limits`](estimand_tensor::Limits) bound the rest: `entries` the number of links,
-//! attributes and chunks; `unpacked_bytes`, `ratio` and `free_bytes` the size of a dataset that is
-//! packed or not stored. A group that is its own ancestor, or that two links name, is an error.
+//! attributes and chunks; `unpacked_bytes`, `ratio` and `free_bytes` the size of datasets that are
+//! packed or not stored. A group that is its own ancestor, or that two links name, is an error, and
+//! so are datasets that share bytes.
 
 mod checksum;
 mod read;

@@ -3,6 +3,7 @@
 use estimand_tensor::{Error, Limits, Result, element_count};
 
 use super::btree::{self, Indexed};
+use super::budget::Cost;
 use super::cursor::Cursor;
 use super::filter;
 use super::message::pipeline::Filter;
@@ -55,8 +56,22 @@ impl<'a> Chunks<'a> {
         if let Some(tree) = tree {
             found.read_tree(tree, limits)?;
         }
-        found.check(limits)?;
+        let Cost { stored, unpacked } = found.cost();
+        if stored > source.len() {
+            let message = format!("the chunks have {stored} bytes, and the file has {}: they overlap", source.len());
+            return Err(Error::data(message).help("the file is damaged"));
+        }
+        limits.check_unpacked(unpacked, "the chunks of a dataset")?;
+        limits.check_ratio(unpacked, stored)?;
         Ok(found)
+    }
+
+    /// What it costs to read all chunks.
+    pub fn cost(&self) -> Cost {
+        let stored = self.chunks.iter().map(|chunk| u64::from(chunk.packed)).sum();
+        let in_chunks = self.chunks.len() as u64 * self.chunk_bytes as u64;
+        let in_array = self.dims.iter().product::<usize>() as u64 * self.element_size as u64;
+        Cost { stored, unpacked: in_chunks.max(in_array) }
     }
 
     fn read_tree(&mut self, tree: u64, limits: &Limits) -> Result<()> {
@@ -78,23 +93,6 @@ impl<'a> Chunks<'a> {
                 return Err(Error::data("the chunks are not in order").help("the file is damaged"));
             }
             self.chunks.push(Chunk { address, packed, mask, origin });
-        }
-        Ok(())
-    }
-
-    /// Compares the sizes that the file claims with the bytes it has.
-    fn check(&self, limits: &Limits) -> Result<()> {
-        let packed: u64 = self.chunks.iter().map(|chunk| u64::from(chunk.packed)).sum();
-        if packed > self.source.len() {
-            let message =
-                format!("the chunks have {packed} bytes, and the file has {}: they overlap", self.source.len());
-            return Err(Error::data(message).help("the file is damaged"));
-        }
-        let in_chunks = self.chunks.len() as u64 * self.chunk_bytes as u64;
-        let in_array = element_count(&self.dims)? as u64 * self.element_size as u64;
-        for unpacked in [in_chunks, in_array] {
-            limits.check_unpacked(unpacked, "the chunks of a dataset")?;
-            limits.check_ratio(unpacked, packed)?;
         }
         Ok(())
     }

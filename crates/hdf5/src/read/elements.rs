@@ -3,7 +3,7 @@
 use estimand_tensor::{Array, DType, Element, Error, Limits, Result, Strings, element_count};
 
 use super::file::File;
-use super::heap::Heaps;
+use super::heap::StringReader;
 use super::message::datatype::{Datatype, Order, Padding};
 use super::storage::Storage;
 
@@ -29,11 +29,11 @@ pub(super) fn read(datatype: &Datatype, dims: &[usize], storage: &Storage<'_>, f
         }
         Datatype::VariableString { size } => {
             let raw = raw(dims, storage, size, &file.limits)?;
-            let mut heaps = Heaps::new(&file.source);
+            let mut reader = StringReader::new(&file.source, &file.heaps);
             let mut strings = reserved(dims)?;
             let mut total = 0;
             for element in raw.chunks_exact(size) {
-                let string = heaps.string(element)?;
+                let string = reader.string(element)?;
                 // Many elements may refer to one long string.
                 total += string.len() as u64;
                 file.limits.check_unpacked(total, "the strings of a value")?;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use estimand_tensor::{Error, Limits, Result};
 
+use super::budget::Budget;
+use super::heap::Heaps;
 use super::node::{Group, Place};
 use super::source::Source;
 use super::superblock;
@@ -12,12 +14,14 @@ use super::tree::{self, Kind, Object};
 
 /// An opened HDF5 file.
 ///
-/// All names are in memory; the values of datasets are read when they are asked for. Any number of
-/// threads may read at the same time.
+/// All names are in memory, and so are the variable-length strings that were read; the values of
+/// datasets are read when they are asked for. Any number of threads may read at the same time.
 pub struct File {
     pub(super) source: Source,
     pub(super) objects: Vec<Object>,
     pub(super) limits: Limits,
+    pub(super) heaps: Heaps,
+    pub(super) budget: Budget,
 }
 
 impl File {
@@ -36,7 +40,9 @@ impl File {
         let root = superblock::read(&mut source)?;
         let objects = tree::read(&source, root, limits)?;
         match &objects[0].kind {
-            Kind::Group(_) => Ok(File { source, objects, limits: *limits }),
+            Kind::Group(_) => {
+                Ok(File { source, objects, limits: *limits, heaps: Heaps::default(), budget: Budget::default() })
+            }
             Kind::Dataset => Err(Error::data("the root of the file is a dataset, expected a group")),
             Kind::Unread(error) => Err(error.clone().context("in the root of the file")),
         }

@@ -5,6 +5,7 @@
 
 mod btree;
 mod btree2;
+mod budget;
 mod chunks;
 mod cursor;
 mod elements;

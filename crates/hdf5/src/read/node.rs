@@ -278,6 +278,7 @@ impl<'f> Dataset<'f> {
                 let layout = self.place.message(kind::LAYOUT, "data layout")?;
                 Storage::of_dataset(file, self.place.messages(), &layout.data, &self.space.dims, datatype.size())?
             };
+            file.budget.charge(self.place.object, storage.cost(), file.source.len(), &file.limits)?;
             elements::read(&datatype, &self.space.dims, &storage, file)
         };
         read().map_err(|error| self.place.locate(error))

@@ -2,6 +2,7 @@
 
 use estimand_tensor::{Error, Limits, Result, element_count};
 
+use super::budget::Cost;
 use super::chunks::Chunks;
 use super::file::File;
 use super::header::{Message, kind};
@@ -23,9 +24,16 @@ pub(super) struct Storage<'a> {
 enum Stored<'a> {
     Bytes(Vec<u8>),
     Slice(&'a [u8]),
-    Piece { source: &'a Source, address: u64, n_bytes: u64 },
+    Piece {
+        source: &'a Source,
+        address: u64,
+        n_bytes: u64,
+    },
     Chunks(Chunks<'a>),
-    Nothing,
+    /// All elements are fill values, which would take so many bytes.
+    Nothing {
+        n_bytes: u64,
+    },
 }
 
 impl<'a> Storage<'a> {
@@ -57,7 +65,7 @@ impl<'a> Storage<'a> {
         }
         let fill = fill::find(messages, element_size, widths)?;
         let place = match Layout::parse(layout, widths)? {
-            _ if len == 0 => Stored::Nothing,
+            _ if len == 0 => Stored::Nothing { n_bytes: 0 },
             Layout::Compact(bytes) if bytes.len() >= n_bytes => {
                 Stored::Bytes(bytes.into_iter().take(n_bytes).collect())
             }
@@ -72,7 +80,7 @@ impl<'a> Storage<'a> {
             }
             Layout::Contiguous { address: None, .. } => {
                 check_unstored(n_bytes as u64, limits)?;
-                Stored::Nothing
+                Stored::Nothing { n_bytes: n_bytes as u64 }
             }
             Layout::Chunked { tree, dims: chunk_dims, element_size: stated } => {
                 if stated != element_size {
@@ -89,13 +97,23 @@ impl<'a> Storage<'a> {
         Ok(Storage { place, element_size, fill })
     }
 
+    /// What it costs to read all elements.
+    pub fn cost(&self) -> Cost {
+        match &self.place {
+            Stored::Bytes(_) | Stored::Slice(_) => Cost::default(),
+            Stored::Piece { n_bytes, .. } => Cost { stored: *n_bytes, unpacked: 0 },
+            Stored::Nothing { n_bytes } => Cost { stored: 0, unpacked: *n_bytes },
+            Stored::Chunks(chunks) => chunks.cost(),
+        }
+    }
+
     /// Gives `sink` the index of an element and the bytes of the elements that follow in a row,
     /// until all stored elements were given.
     pub fn runs(&self, sink: &mut dyn FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
         match &self.place {
             Stored::Bytes(bytes) => sink(0, bytes),
             Stored::Slice(bytes) => sink(0, bytes),
-            Stored::Nothing => Ok(()),
+            Stored::Nothing { .. } => Ok(()),
             Stored::Chunks(chunks) => chunks.runs(sink),
             Stored::Piece { source, address, n_bytes } => {
                 let per_piece = (PIECE / self.element_size).max(1);

@@ -219,6 +219,32 @@ fn chunks_that_are_not_stored_have_a_limit() {
     });
 }
 
+/// Many datasets over the same bytes would cost a program that reads them all more than the file
+/// has.
+#[test]
+fn datasets_that_share_bytes_are_refused() {
+    let mut writer = Writer::new();
+    writer.dataset("a", &Array::from(vec![7i32; 3000])).unwrap();
+    writer.dataset("b", &Array::from([0x55i32; 23])).unwrap();
+    let mut bytes = writer.to_bytes().unwrap();
+    // A contiguous layout is the address and the number of bytes. `b` is made to be where `a` is.
+    let layout = |bytes: &[u8], n: u64| {
+        let is_layout = |&at: &usize| bytes[at..].starts_with(&[3, 1]) && word(bytes, at + 10) == n.to_le_bytes();
+        (0..bytes.len() - 18).find(is_layout).unwrap()
+    };
+    let (a, b) = (layout(&bytes, 12_000), layout(&bytes, 92));
+    bytes.copy_within(a..a + 18, b);
+    replace(&mut bytes, &23u64.to_le_bytes(), &3000u64.to_le_bytes());
+    let file = File::from_bytes(bytes, &Limits::default()).unwrap();
+    let read = |name| file.root().dataset(name).unwrap().read();
+    assert!(read("a").is_ok() && read("a").is_ok());
+    let found = read("b").unwrap_err().to_string();
+    assert!(
+        found.starts_with("the datasets have 24000 bytes, and the file has 1") && found.contains("in `/b` of"),
+        "{found}"
+    );
+}
+
 /// A thousand elements that refer to one string of 60 kB.
 #[test]
 fn strings_that_share_bytes_have_a_limit() {
