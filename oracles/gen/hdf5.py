@@ -3,7 +3,7 @@
 Run as `python oracles/gen/hdf5.py` in an environment with tensorflow 2.15 (files of h5py and of Keras 2.15), and in one with keras 3 and
 jax (`KERAS_BACKEND=jax`; files of Keras 3). A case has the name of a file and a `path` in it. A group has the `names` of its children, and
 the `order` of their creation if the file stores it. A dataset or an `attribute` has a `value`, of the type that it should have here; an
-object that we refuse has the `feature` that the error names instead.
+object that we refuse has the `feature` that the error names instead. Files of newer formats hold the times when their groups were made.
 """
 
 import ctypes
@@ -89,6 +89,12 @@ def small_nodes(name, **sizes):
     return h5py.File(h5py.h5f.create(bytes(FILES / name), h5py.h5f.ACC_TRUNC, options, access))
 
 
+def without_times():
+    options = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    options.set_obj_track_times(False)
+    return options
+
+
 def types():
     with small_nodes("types.h5") as file:
         group = file.create_group("numbers")
@@ -130,7 +136,8 @@ def types():
             kind.set_size(6)
             kind.set_strpad(pad)
             space = h5py.h5s.create_simple((2,))
-            h5py.h5d.create(group.id, name.encode(), kind, space).write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab", b"cdef"], "S6"))
+            made = h5py.h5d.create(group.id, name.encode(), kind, space, without_times())
+            made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab", b"cdef"], "S6"))
         group.create_dataset("never_written", (3,), h5py.string_dtype())
         group.attrs["text"] = "hello"
         group.attrs["texts"] = words
@@ -156,9 +163,8 @@ def types():
         growing[:] = [1, 2, 3]
         # Enough chunks for two levels of the B-tree.
         group.create_dataset("many_chunks", data=np.arange(40, dtype="u1"), chunks=(1,))
-        compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        compact = without_times()
         compact.set_layout(h5py.h5d.COMPACT)
-        compact.set_obj_track_times(False)
         values = numbers("f8", 6)
         made = h5py.h5d.create(group.id, b"compact", h5py.h5t.IEEE_F64LE, h5py.h5s.create_simple((6,)), compact)
         made.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
