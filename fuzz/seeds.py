@@ -56,6 +56,10 @@ seed("archive", "overlapping", b"\x01" + b"\0\0\0\0" * 50)
 seed("archive", "sizes", b"\x01\0\0\0\0\0\x01\x01\x08\x05\xff\0\0")
 for i, case in enumerate(case for case in cases("images") if "file" in case):
     seed("image", f"image_{i}", case["file"].encode("latin-1"))
+for path in sorted((FIXTURES / "hdf5").glob("*.h5")):
+    # Files of Keras have nothing that is not in the others.
+    if not path.stem.startswith("keras"):
+        seed("hdf5", path.stem, path.read_bytes())
 seed("idx", "matrix", bytes([0, 0, 12, 2, 0, 0, 0, 4, 0, 0, 0, 6]) + b"\x07" * 96)
 seed("idx", "bytes", bytes([0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 3]) + b"\x01" * 30)
 seed("idx", "cifar", b"\x03" * 3073)

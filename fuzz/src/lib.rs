@@ -11,6 +11,7 @@ pub mod event;
 pub mod example;
 pub mod files;
 pub mod graph_def;
+pub mod hdf5;
 pub mod idx;
 pub mod image;
 pub mod mutate;

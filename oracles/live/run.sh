@@ -29,6 +29,7 @@ warm_start         estimand               warm_start_exchange
 tensorboard_pages  estimand               tensorboard_runs
 events             estimand               event_exchange
 parquet            estimand-data-parquet  columnar_exchange
+hdf5               estimand-hdf5          hdf5_exchange
 keras_models       estimand               keras_exchange
 layers             estimand-nn            layer_exchange
 objects            estimand-nn            object_exchange
@@ -44,13 +45,13 @@ if [ $# -gt 0 ]; then
 fi
 checks=$(sed '/^$/d' <<<"$checks")
 
-# The decoders of Parquet take minutes to optimise, and the files of the check are small. The server is no default member. The other
-# crates are, and are built together with the features that they have together.
+# The decoders of Parquet take minutes to optimise, and the files of the check are small. The server and HDF5 are no default members. The
+# other crates are, and are built together with the features that they have together.
 programs=() decoders=() servers=()
 while read -r _ crate example; do
     if [ "$crate" = estimand-data-parquet ]; then
         decoders+=(-p "$crate" --example "$example")
-    elif [ "$crate" = estimand-serve ]; then
+    elif [ "$crate" = estimand-serve ] || [ "$crate" = estimand-hdf5 ]; then
         servers+=(-p "$crate" --example "$example")
     else
         programs+=(--example "$example")
