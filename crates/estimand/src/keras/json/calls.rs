@@ -1,8 +1,8 @@
 //! The calls of a functional model: which values a layer was called with.
 //!
 //! Keras 2 writes `[["dense", 0, 0, {}]]` for a call: layer, number of the call, number of the
-//! output, and arguments by name. Keras 3 writes `{"args": [..], "kwargs": {..}}` with an object for
-//! each value.
+//! output, and arguments by name. Keras 3 writes `{"args": [..], "kwargs": {..}}` with an object
+//! for each value.
 
 use std::collections::BTreeMap;
 
