@@ -31,6 +31,7 @@ events             estimand               event_exchange
 parquet            estimand-data-parquet  columnar_exchange
 hdf5               estimand-hdf5          hdf5_exchange
 keras_models       estimand               keras_exchange
+keras_files        keras_files            keras_files_exchange
 layers             estimand-nn            layer_exchange
 objects            estimand-nn            object_exchange
 records            estimand-data          record_exchange
@@ -51,6 +52,8 @@ programs=() decoders=() servers=()
 while read -r _ crate example; do
     if [ "$crate" = estimand-data-parquet ]; then
         decoders+=(-p "$crate" --example "$example")
+    elif [ "$crate" = keras_files ]; then
+        cargo build --quiet -p estimand --features keras_files --example "$example" </dev/null
     elif [ "$crate" = estimand-serve ] || [ "$crate" = estimand-hdf5 ]; then
         servers+=(-p "$crate" --example "$example")
     else
@@ -64,7 +67,7 @@ if [ ${#servers[@]} -gt 0 ]; then cargo build --quiet --release "${servers[@]}";
 # check NAME CRATE EXAMPLE: one check, its output and its time.
 check() {
     local name=$1 profile=release example=$3 start=$SECONDS
-    if [ "$2" = estimand-data-parquet ]; then profile=debug; fi
+    if [ "$2" = estimand-data-parquet ] || [ "$2" = keras_files ]; then profile=debug; fi
     mkdir "$scratch/$name"
     if "$python" "oracles/live/$name.py" "${CARGO_TARGET_DIR:-target}/$profile/examples/$example" "$scratch/$name" \
         >"$scratch/$name.log" 2>&1; then

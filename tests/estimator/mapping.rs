@@ -126,7 +126,7 @@ fn random_maps_differ_by_row_and_repeat_with_the_seed() -> Result<()> {
         let mut stream = data.iter_from(&cx, &Default::default());
         for i in 1..all.len() {
             stream.next().expect("an item")?;
-            assert_eq!(read(5, 2, &stream.position())?, all[i..], "after {i} batches");
+            assert_eq!(read(5, 2, stream.position())?, all[i..], "after {i} batches");
         }
     }
     Ok(())

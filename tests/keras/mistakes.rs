@@ -100,3 +100,17 @@ fn a_label_out_of_range_is_named() {
     refused(model.fit(fit), &["label 3 in row 1 is not a class; expected 0 or more and less than 3", "mistakes.rs:"]);
     assert_eq!(model.get_weights().unwrap(), before);
 }
+
+/// Files of Keras need a feature, and the error says so.
+#[cfg(not(feature = "keras_files"))]
+#[test]
+fn files_of_keras_need_a_feature() -> Result<()> {
+    let mut model = Sequential::new().input([2]).add(Dense::new(1)).build()?;
+    for path in ["w.weights.h5", "w.h5", "w.keras"] {
+        for error in [model.save_weights(path).unwrap_err(), model.load_weights(path).unwrap_err()] {
+            let text = error.to_string();
+            assert!(text.contains(path) && text.contains("keras_files"), "{text}");
+        }
+    }
+    Ok(())
+}

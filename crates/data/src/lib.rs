@@ -58,7 +58,7 @@ pub use dataset::{Batches, Dataset};
 pub use estimand_tensor::Limits;
 pub use estimand_wire::example::ListSpec;
 pub use files::{Compression, Files, OnError};
-pub use format::{cifar10, idx, npy, npz};
+pub use format::{cifar10, idx, npy, npz, zip};
 pub use head::FirstRows;
 pub use ordered::Ordered;
 pub use position::Position;

@@ -7,7 +7,7 @@ pub mod npy;
 mod npy_header;
 pub mod npz;
 mod numbers;
-mod zip;
+pub mod zip;
 
 use estimand_tensor::{Array, Batch, Error, Result};
 

@@ -1,5 +1,5 @@
-//! The part of the zip format that NPZ needs: stored or deflated members, listed in the directory
-//! at the end.
+//! The part of the zip format that NPZ and Keras need: stored or deflated members, listed in the
+//! directory at the end; and archives of stored members.
 
 use std::io::Read;
 
@@ -20,8 +20,9 @@ const ELSEWHERE: usize = u32::MAX as usize;
 
 /// A file in an archive.
 #[derive(Clone, Copy)]
-pub(crate) struct Member<'a> {
-    pub(crate) name: &'a str,
+pub struct Member<'a> {
+    /// The name, with its folders.
+    pub name: &'a str,
     method: u16,
     crc: u32,
     packed: &'a [u8],
@@ -33,9 +34,9 @@ pub(crate) struct Member<'a> {
 
 /// Lists the members of an archive, in the order of its directory. No two members share bytes, and
 /// together they decompress to no more than the limits allow.
-pub(crate) fn members<'a>(archive: &'a [u8], limits: &Limits) -> Result<Vec<Member<'a>>> {
+pub fn members<'a>(archive: &'a [u8], limits: &Limits) -> Result<Vec<Member<'a>>> {
     let (n_members, mut directory) = directory(archive)?;
-    limits.check_entries(n_members, "arrays in the archive")?;
+    limits.check_entries(n_members, "members of the archive")?;
     // An entry has 46 bytes or more, so the count may not exceed what the bytes can hold.
     let mut members = Vec::new();
     for number in 1..=n_members {
@@ -46,7 +47,7 @@ pub(crate) fn members<'a>(archive: &'a [u8], limits: &Limits) -> Result<Vec<Memb
     }
     check_apart(&members)?;
     let unpacked = members.iter().map(|member| member.size as u64).sum();
-    limits.check_unpacked(unpacked, &format!("{n_members} arrays"))?;
+    limits.check_unpacked(unpacked, &format!("{n_members} members"))?;
     limits.check_ratio(unpacked, archive.len() as u64)?;
     Ok(members)
 }
@@ -68,7 +69,7 @@ fn directory(archive: &[u8]) -> Result<(usize, &[u8])> {
     let from = archive.len().saturating_sub(END_SIZE + usize::from(u16::MAX));
     let end = archive[from..].windows(END_SIZE).rposition(|end| end.starts_with(END)).ok_or_else(|| {
         Error::data(format!("the file has {} bytes but no end of a zip archive", archive.len()))
-            .help("the file was cut short, or is not an NPZ file: write it with numpy.savez")
+            .help("the file was cut short, or is no archive; NPZ files are written by numpy.savez")
     })?;
     let end = &archive[from + end..];
     let (n_members, offset) = (u16_at(end, 10), u32_at(end, 16));
@@ -115,7 +116,7 @@ fn too_large() -> Error {
 
 impl Member<'_> {
     /// Decompresses the member and verifies its checksum.
-    pub(crate) fn unpack(&self) -> Result<Vec<u8>> {
+    pub fn unpack(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let unpacked = match self.method {
             STORED => (&mut &*self.packed).read_to_end(&mut bytes),
@@ -125,14 +126,14 @@ impl Member<'_> {
             }
             other => {
                 return Err(Error::data(format!(
-                    "the array is compressed by method {other}; expected 0 (stored) or 8 (deflated)"
+                    "the member is compressed by method {other}; expected 0 (stored) or 8 (deflated)"
                 )));
             }
         };
         unpacked.map_err(|e| Error::data(format!("the compressed data are damaged: {e}")))?;
         if bytes.len() != self.size {
             return Err(Error::data(format!(
-                "the array unpacks to {} bytes; the archive says {}",
+                "the member unpacks to {} bytes; the archive says {}",
                 bytes.len(),
                 self.size
             )));
@@ -141,13 +142,54 @@ impl Member<'_> {
         crc.update(&bytes);
         if crc.sum() != self.crc {
             return Err(Error::data(format!(
-                "the checksum of the array is {:08x}; the archive says {:08x}",
+                "the checksum of the member is {:08x}; the archive says {:08x}",
                 crc.sum(),
                 self.crc
             )));
         }
         Ok(bytes)
     }
+}
+
+/// Writes an archive of members that are stored as they are. The bytes depend on names and contents
+/// alone: every member has the first time that the format knows.
+pub fn write(members: &[(&str, &[u8])]) -> Result<Vec<u8>> {
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for (name, bytes) in members {
+        let mut crc = flate2::Crc::new();
+        crc.update(bytes);
+        let small = |n: usize| u32::try_from(n).ok().filter(|&n| n as usize != ELSEWHERE).ok_or_else(too_large);
+        let (size, offset) = (small(bytes.len())?.to_le_bytes(), small(archive.len())?.to_le_bytes());
+        let n_name = u16::try_from(name.len()).map_err(|_| Error::data(format!("the name `{name}` is too long")))?;
+        // Version 2.0, UTF-8 names, stored, 1980-01-01.
+        let mut head = vec![20, 0, 0, 8, 0, 0, 0, 0, 33, 0];
+        head.extend(crc.sum().to_le_bytes());
+        head.extend(size);
+        head.extend(size);
+        head.extend(n_name.to_le_bytes());
+        head.extend([0, 0]);
+        archive.extend(LOCAL);
+        archive.extend(&head);
+        archive.extend(name.as_bytes());
+        archive.extend(*bytes);
+        directory.extend(ENTRY);
+        directory.extend([20, 0]);
+        directory.extend(&head);
+        // No comment, first disk, no attributes.
+        directory.extend([0; 10]);
+        directory.extend(offset);
+        directory.extend(name.as_bytes());
+    }
+    let n = u16::try_from(members.len()).map_err(|_| too_large())?.to_le_bytes();
+    let start = u32::try_from(archive.len()).map_err(|_| too_large())?;
+    let size = u32::try_from(directory.len()).map_err(|_| too_large())?;
+    archive.extend(directory);
+    archive.extend(END);
+    archive.extend([0; 4]);
+    archive.extend([n, n].concat());
+    archive.extend([size.to_le_bytes(), start.to_le_bytes()].concat());
+    archive.extend([0; 2]);
+    Ok(archive)
 }
 
 /// Reads a number of two bytes. The caller has checked the bounds.
@@ -157,4 +199,22 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {
     usize::from(u16_at(bytes, at)) | usize::from(u16_at(bytes, at + 2)) << 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() -> Result<()> {
+        let members = [("config.json", &b"{}"[..]), ("a/b", &[0u8; 1000]), ("empty", &[])];
+        let archive = write(&members)?;
+        let found = super::members(&archive, &Limits::default())?;
+        assert_eq!(found.len(), 3);
+        for (member, (name, bytes)) in found.iter().zip(members) {
+            assert_eq!((member.name, &member.unpack()?[..]), (name, bytes));
+        }
+        assert_eq!(write(&members)?, archive);
+        Ok(())
+    }
 }

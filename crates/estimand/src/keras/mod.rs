@@ -27,6 +27,8 @@ mod compile;
 mod csr;
 mod data;
 mod evaluate;
+#[cfg(feature = "keras_files")]
+mod files;
 mod fit;
 mod json;
 mod layout;
@@ -42,6 +44,7 @@ mod symbol;
 mod to_estimator;
 mod train_step;
 mod verbose;
+mod weights;
 
 pub use callback::Callback;
 pub use callbacks::{
@@ -52,6 +55,8 @@ pub use compile::{Compile, LossChoice, MetricChoice};
 pub use csr::CsrRows;
 pub use data::{Arrays, Data};
 pub use evaluate::{Evaluate, Predict};
+#[cfg(feature = "keras_files")]
+pub use files::load_model;
 pub use fit::{Fit, History, Logs};
 pub use json::{KerasVersion, model_from_json};
 pub use model::{Model, ModelLayer};

@@ -4,10 +4,8 @@
 //! (`programs`). They share one state, which holds weights by name.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
-use estimand_checkpoint::{BundleReader, BundleWriter};
 use estimand_data::Position;
 use estimand_graph::{Executor, Graph, Role, State, Tensor, Variables};
 use estimand_nn::layer::AsInputs;
@@ -260,6 +258,12 @@ impl Model {
         self.variables.iter().flatten().map(String::as_str)
     }
 
+    /// The number of weights of each layer of the recipe.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn recipe_counts(&self) -> Vec<usize> {
+        self.variables.iter().map(Vec::len).collect()
+    }
+
     pub(super) fn spec_of(&self, weight: &str) -> &WeightSpec {
         &self.specs[weight]
     }
@@ -364,31 +368,6 @@ impl Model {
         self.weight_names().chain(self.weights.names.iter().map(String::as_str)).collect()
     }
 
-    /// Writes the weights to a checkpoint of TensorFlow: `path` is the common part of its two
-    /// files' names. Folders are made as needed.
-    pub fn save_weights(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
-        }
-        let mut writer = BundleWriter::create(path)?;
-        // A bundle is sorted by name.
-        let mut names: Vec<&str> = self.weight_names().collect();
-        names.sort_unstable();
-        for name in names {
-            writer.add(name, &self.weights.state.read(name)?)?;
-        }
-        writer.finish()
-    }
-
-    /// Reads the weights that [`save_weights`](Model::save_weights) wrote. Nothing changes unless
-    /// all are there and fit.
-    pub fn load_weights(&mut self, path: impl AsRef<Path>) -> Result<()> {
-        let reader = BundleReader::open(path.as_ref())?;
-        let values: Vec<Array> = self.weight_names().map(|name| reader.read(name)).collect::<Result<_>>()?;
-        self.set_weights(&values)
-    }
-
     pub(super) fn check_compiled(&self) -> Result<&Settings> {
         self.settings.as_ref().ok_or_else(|| {
             Error::config(format!("model `{}` has not been compiled", self.name()))
@@ -443,6 +422,12 @@ impl<'a> ModelLayer<'a> {
     /// The layer's class in Keras, such as `Dense`.
     pub fn class_name(&self) -> String {
         self.layer.step.class_name()
+    }
+
+    /// The names of its weights.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn variables(&self) -> &'a [String] {
+        self.variables
     }
 
     /// The number of weights, trained or not.

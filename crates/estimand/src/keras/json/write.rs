@@ -57,11 +57,38 @@ fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json
     let inputs = recipe.inputs.iter().map(|&call| writer.reference((call, 0)));
     config["input_layers"] = inputs.collect::<Vec<_>>().into();
     config["output_layers"] = recipe.outputs.iter().map(|&end| writer.reference(end)).collect::<Vec<_>>().into();
-    Ok(object("keras.src.models.functional", "Functional", config, "Functional".into()))
+    let module = match version {
+        KerasVersion::Keras2 => "keras.src.engine.functional",
+        KerasVersion::Keras3 => "keras.src.models.functional",
+    };
+    Ok(object(module, "Functional", config, "Functional".into()))
 }
 
 fn object(module: &str, class: &str, config: Json, registered: Json) -> Json {
     json!({ "module": module, "class_name": class, "config": config, "registered_name": registered })
+}
+
+/// Fields that Keras 2 writes and Keras 3 refuses, by class.
+const ONLY_KERAS_2: [(&str, &[&str]); 9] = [
+    ("Conv2DTranspose", &["groups"]),
+    ("Conv3DTranspose", &["groups"]),
+    ("DepthwiseConv2D", &["groups"]),
+    ("Discretization", &["trainable"]),
+    ("MultiHeadAttention", &["query_shape", "key_shape", "value_shape"]),
+    ("SeparableConv2D", &["groups"]),
+    ("SpatialDropout1D", &["trainable"]),
+    ("SpatialDropout2D", &["trainable"]),
+    ("SpatialDropout3D", &["trainable"]),
+];
+
+/// Removes such fields of an object and of those inside.
+fn without_old_fields(json: &mut Json) {
+    let class = json.get("class_name").and_then(Json::as_str);
+    let fields = ONLY_KERAS_2.iter().find(|(known, _)| Some(*known) == class).map_or(&[][..], |(_, fields)| fields);
+    if let Some(config) = json.get_mut("config").and_then(Json::as_object_mut) {
+        fields.iter().for_each(|field| drop(config.remove(*field)));
+        config.values_mut().for_each(without_old_fields);
+    }
 }
 
 struct Writer<'a> {
@@ -89,6 +116,9 @@ impl Writer<'_> {
             Step::Model(nested) => write(&nested.recipe, layer.trainable, self.version)?,
         };
         json["config"]["name"] = layer.name.as_str().into();
+        if self.version == KerasVersion::Keras3 {
+            without_old_fields(&mut json);
+        }
         Ok(json)
     }
 

@@ -1,0 +1,60 @@
+//! Opens the files of Keras for `oracles/live/keras_files.py`, predicts with their models, and
+//! writes them again.
+//!
+//! ```text
+//! keras_files_exchange FOLDER
+//! ```
+//!
+//! `cases.json` in the folder lists models: a name, the version of Keras, and the array `x`. Each
+//! is in `NAME.keras`, and its weights in `NAME.weights.h5`; Keras 2 also writes `NAME.h5`.
+
+use std::path::Path;
+
+use estimand::keras::{KerasVersion, Model, load_model, model_from_json};
+use estimand::nn::config::CustomObjects;
+use estimand::prelude::*;
+use serde_json::{Value, json};
+
+fn array(value: &Value) -> Result<Array> {
+    let numbers = |key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let dims: Vec<usize> = numbers("sizes").iter().map(|n| n.as_u64().unwrap_or(0) as usize).collect();
+    Array::from_vec(dims, numbers("values").iter().map(|x| x.as_f64().unwrap_or(0.0) as f32).collect())
+}
+
+fn run(folder: &Path, case: &Value) -> Result<Value> {
+    let name = case["name"].as_str().unwrap_or_default();
+    let version = if case["version"] == 2 { KerasVersion::Keras2 } else { KerasVersion::Keras3 };
+    let (path, x) = (|suffix: &str| folder.join(format!("{name}{suffix}")), array(&case["x"])?);
+    let mut model = load_model(path(".keras"), &CustomObjects::new())?;
+    let mut predictions = vec![model.predict(x.clone())?];
+    let bare = || model_from_json(&model.to_json()?.to_string(), &CustomObjects::new());
+    let mut others: Vec<Model> = Vec::new();
+    for suffix in [".weights.h5", ".h5"].iter().filter(|suffix| path(suffix).exists()) {
+        let mut other = bare()?;
+        other.load_weights(path(suffix))?;
+        others.push(other);
+    }
+    for other in &mut others {
+        predictions.push(other.predict(x.clone())?);
+    }
+    model.save_for(path("_ours.keras"), version)?;
+    model.save_weights_for(path("_ours.weights.h5"), version)?;
+    let plain = |array: &Array| Ok(json!({ "sizes": array.dims(), "values": array.to_f64_vec()? }));
+    Ok(predictions.iter().map(plain).collect::<Result<Vec<Value>>>()?.into())
+}
+
+fn main() -> Result<()> {
+    let folder = std::env::args().nth(1).ok_or_else(|| Error::config("usage: keras_files_exchange FOLDER"))?;
+    let folder = Path::new(&folder);
+    let read = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))
+    };
+    let cases: Value = serde_json::from_str(&read("cases.json")?).map_err(|e| Error::config(e.to_string()))?;
+    let mut results = Vec::new();
+    for case in cases.as_array().into_iter().flatten() {
+        results.push(run(folder, case).map_err(|e| e.context(format!("in model {}", case["name"])))?);
+    }
+    let path = folder.join("results.json");
+    std::fs::write(&path, Value::Array(results).to_string()).map_err(|e| Error::io(&path, "write", &e))
+}

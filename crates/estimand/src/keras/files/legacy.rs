@@ -1,0 +1,100 @@
+//! The legacy form of weights in HDF5: groups by the names of layers, in the order of the attribute
+//! `layer_names`.
+
+use std::collections::HashMap;
+
+use estimand_hdf5::Group;
+use estimand_tensor::{Array, Error, Result};
+
+use super::float;
+use crate::keras::model::{Model, ModelLayer};
+
+/// The group of weights in the file of a whole model.
+const WEIGHTS: &str = "model_weights";
+
+pub(super) fn is_legacy(root: &Group<'_>) -> Result<bool> {
+    let has = |name: &str| root.find_attribute(name).map(|found| found.is_some());
+    Ok(has("layer_names")? || has("layer_names0")? || root.contains(WEIGHTS))
+}
+
+/// The weights of all layers. Layers are matched by their order, as Keras does.
+pub(super) fn read(model: &Model, root: &Group<'_>) -> Result<Vec<Array>> {
+    let inner;
+    let root = match root.contains(WEIGHTS) {
+        true => {
+            inner = root.group(WEIGHTS)?;
+            &inner
+        }
+        false => root,
+    };
+    let mut stored = Vec::new();
+    for name in names(root, "layer_names")? {
+        let group = root.group(&name)?;
+        let weights = names(&group, "weight_names")?;
+        if !weights.is_empty() {
+            stored.push((name, weights));
+        }
+    }
+    let layers: Vec<ModelLayer<'_>> =
+        model.layers().into_iter().filter(|layer| !layer.variables().is_empty()).collect();
+    if layers.len() != stored.len() {
+        let text = format!("the file has weights of {} layers; the model has {}", stored.len(), layers.len());
+        let names: Vec<&str> = stored.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Error::config(text).help(format!("those of the file are {}", names.join(", "))));
+    }
+    let mut values = Vec::new();
+    for (layer, (name, weights)) in layers.iter().zip(&stored) {
+        let group = root.group(name)?;
+        let found = in_order(layer, weights).and_then(|weights| {
+            weights.into_iter().map(|weight| float(&group.dataset(weight)?.read()?)).collect::<Result<Vec<Array>>>()
+        });
+        values.extend(found.map_err(|e| e.context(format!("for layer `{}`, from `{name}`", layer.name())))?);
+    }
+    Ok(values)
+}
+
+/// The names of a layer's weights in our order. TF: a model inside lists the weights that are not
+/// trained last, so they are found by name where the names are the same.
+fn in_order<'a>(layer: &ModelLayer<'_>, weights: &'a [String]) -> Result<Vec<&'a str>> {
+    let variables = layer.variables();
+    if variables.len() != weights.len() {
+        let text = format!("the file has {} weights; the layer has {}", weights.len(), variables.len());
+        return Err(Error::config(text).help(format!("those of the file are {}", weights.join(", "))));
+    }
+    let by_name: HashMap<&str, &str> =
+        weights.iter().map(|name| (name.strip_suffix(":0").unwrap_or(name), name.as_str())).collect();
+    let short = |variable: &str| variable.split_once('/').map_or(variable, |(_, rest)| rest).to_string();
+    let found = |variable: &String| by_name.get(short(variable).as_str()).copied();
+    let all: Option<Vec<&str>> = variables.iter().map(found).collect();
+    Ok(all.unwrap_or_else(|| weights.iter().map(String::as_str).collect()))
+}
+
+/// A list of texts in an attribute. Keras splits a long one: `layer_names0`, `layer_names1`, ...
+fn names(group: &Group<'_>, attribute: &str) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    match group.find_attribute(attribute)? {
+        Some(list) => texts(&list, &mut all)?,
+        None => {
+            for i in 0.. {
+                match group.find_attribute(&format!("{attribute}{i}"))? {
+                    Some(list) => texts(&list, &mut all)?,
+                    None if i == 0 => return Err(Error::data(format!("{} has no `{attribute}`", group.path()))),
+                    None => break,
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn texts(list: &Array, all: &mut Vec<String>) -> Result<()> {
+    // An empty list has no strings to tell their type.
+    if list.is_empty() {
+        return Ok(());
+    }
+    for text in list.strings()? {
+        let text = std::str::from_utf8(text).map_err(|_| Error::data("a name in the file is not UTF-8"))?;
+        all.push(text.to_string());
+    }
+    Ok(())
+}
