@@ -115,7 +115,7 @@ fn mistakes_are_said() -> Result<()> {
     Ok(())
 }
 
-/// Every byte of a small file changed in turn, and every length: an error or a model, never a panic.
+/// Bytes of a small file changed in turn, and other lengths: an error or a model, never a panic.
 #[test]
 fn damaged_files_are_refused() -> Result<()> {
     let folder = Folder::new("damage");
