@@ -98,6 +98,21 @@ for i in range(N_MODELS):
     cases.append({"name": str(i), "version": 3 if IS_3 else 2, "x": {"sizes": x.shape, "values": x.ravel().tolist()}})
     models.append((made, x))
     expected.append(np.asarray(made.predict(x, verbose=0)))
+# Networks that people fine-tune: only the weights, in the form of Keras' own files where it still writes it.
+A = keras.applications
+NETWORKS = {
+    "mobile_net_v2": A.MobileNetV2(weights=None, input_shape=(96, 96, 3), classes=10),
+    "resnet50": A.ResNet50(weights=None, input_shape=(64, 64, 3), include_top=False, pooling="avg"),
+    "vgg16": A.VGG16(weights=None, input_shape=(48, 32, 3), include_top=False, pooling="max"),
+}
+for name, made in NETWORKS.items():
+    # Moving statistics and biases begin at 0 and 1; other ones show whether they are where they belong.
+    made.set_weights([np.asarray(w * random.uniform(0.8, 1.2, w.shape) + 0.01, np.float32) for w in made.get_weights()])
+    file = f"{name}.weights.h5" if IS_3 else f"{name}_weights.h5"
+    made.save_weights(folder / file)
+    x = random.uniform(-1, 1, (2, *made.inputs[0].shape[1:])).astype(np.float32)
+    cases.append({"name": name, "is_application": True, "file": file, "x": {"sizes": x.shape, "values": x.ravel().tolist()}})
+    expected.append(np.asarray(made.predict(x, verbose=0)))
 (folder / "cases.json").write_text(json.dumps(cases))
 subprocess.run([program, folder], check=True)
 results = json.loads((folder / "results.json").read_text())
@@ -120,4 +135,10 @@ for i, (made, x) in enumerate(models):
     made.set_weights([np.zeros_like(w) for w in made.get_weights()])
     made.load_weights(folder / f"{i}_ours.weights.h5")
     same(np.asarray(made.predict(x, verbose=0)), expected[i], ("Keras reads our weights", i))
+for i, name in enumerate(NETWORKS, N_MODELS):
+    found = np.array(results[i][0]["values"], np.float32).reshape(results[i][0]["sizes"])
+    assert found.shape == expected[i].shape, (name, found.shape, expected[i].shape)
+    apart = np.abs(found - expected[i]).max() / np.abs(expected[i]).max()
+    assert apart < 1e-4, (name, apart)
+    print(f"  {name}: the largest difference is {apart:.1e} of the largest result")
 print(f"  Keras {keras.__version__}: {N_MODELS} models in {n_files} files predict the same here and there")

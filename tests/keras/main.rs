@@ -2,6 +2,7 @@
 //!
 //! Training is compared with a running tf.keras in `oracles/live/keras_models.py`.
 
+mod applications;
 mod callbacks;
 mod estimator;
 mod fit;

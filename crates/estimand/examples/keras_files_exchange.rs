@@ -6,10 +6,12 @@
 //! ```
 //!
 //! `cases.json` in the folder lists models: a name, the version of Keras, and the array `x`. Each
-//! is in `NAME.keras`, and its weights in `NAME.weights.h5`; Keras 2 also writes `NAME.h5`.
+//! is in `NAME.keras`, and its weights in `NAME.weights.h5`; Keras 2 also writes `NAME.h5`. Of a
+//! network of `keras.applications` there are only weights.
 
 use std::path::Path;
 
+use estimand::keras::applications::{self, Pooling};
 use estimand::keras::{KerasVersion, Model, load_model, model_from_json};
 use estimand::nn::config::CustomObjects;
 use estimand::prelude::*;
@@ -21,8 +23,33 @@ fn array(value: &Value) -> Result<Array> {
     Array::from_vec(dims, numbers("values").iter().map(|x| x.as_f64().unwrap_or(0.0) as f32).collect())
 }
 
+/// A network of `keras.applications`, in the form that the check has made.
+fn network(name: &str) -> Result<Model> {
+    match name {
+        "mobile_net_v2" => applications::mobile_net_v2().input_shape([96, 96, 3]).classes(10).build(),
+        "resnet50" => {
+            let network = applications::resnet50().input_shape([64, 64, 3]);
+            network.include_top(false).pooling(Pooling::Avg).build()
+        }
+        "vgg16" => {
+            let network = applications::vgg16().input_shape([48, 32, 3]);
+            network.include_top(false).pooling(Pooling::Max).build()
+        }
+        other => Err(Error::config(format!("there is no network `{other}`"))),
+    }
+}
+
+fn plain(array: &Array) -> Result<Value> {
+    Ok(json!({ "sizes": array.dims(), "values": array.to_f64_vec()? }))
+}
+
 fn run(folder: &Path, case: &Value) -> Result<Value> {
     let name = case["name"].as_str().unwrap_or_default();
+    if case["is_application"] == true {
+        let mut model = network(name)?;
+        model.load_weights(folder.join(case["file"].as_str().unwrap_or_default()))?;
+        return Ok(json!([plain(&model.predict(array(&case["x"])?)?)?]));
+    }
     let version = if case["version"] == 2 { KerasVersion::Keras2 } else { KerasVersion::Keras3 };
     let (path, x) = (|suffix: &str| folder.join(format!("{name}{suffix}")), array(&case["x"])?);
     let mut model = load_model(path(".keras"), &CustomObjects::new())?;
@@ -39,7 +66,6 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
     }
     model.save_for(path("_ours.keras"), version)?;
     model.save_weights_for(path("_ours.weights.h5"), version)?;
-    let plain = |array: &Array| Ok(json!({ "sizes": array.dims(), "values": array.to_f64_vec()? }));
     Ok(predictions.iter().map(plain).collect::<Result<Vec<Value>>>()?.into())
 }
 

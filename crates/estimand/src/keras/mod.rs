@@ -21,6 +21,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+pub mod applications;
 mod callback;
 mod callbacks;
 mod compile;
