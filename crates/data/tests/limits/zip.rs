@@ -89,14 +89,14 @@ fn sizes_are_counted_before_anything_is_unpacked() {
     // Two of the three would still be within the limit.
     let limits = Limits { unpacked_bytes: 10 << 20, ..Limits::default() };
     let error = turn.within(1 << 20, || npz::from_bytes_within(&bytes, &limits).unwrap_err());
-    says(&error, &["3 arrays unpack to 12583", "the limit is 10485760", "`unpacked_bytes`", "Limits {"]);
+    says(&error, &["3 members unpack to 12583", "the limit is 10485760", "`unpacked_bytes`", "Limits {"]);
 
     let limits = Limits { free_bytes: 1 << 20, ratio: 100, ..Limits::default() };
     let error = turn.within(1 << 20, || npz::from_bytes_within(&bytes, &limits).unwrap_err());
     says(&error, &["`ratio`", "the limit is 100"]);
 
     let limits = Limits { entries: 2, ..Limits::default() };
-    says(&npz::from_bytes_within(&bytes, &limits).unwrap_err(), &["3 arrays", "the limit is 2 (`entries`)"]);
+    says(&npz::from_bytes_within(&bytes, &limits).unwrap_err(), &["3 members", "the limit is 2 (`entries`)"]);
 }
 
 /// The limits of `Files` reach the reader, and the error names the file.
