@@ -106,6 +106,10 @@ fn random_maps_differ_by_row_and_repeat_with_the_seed() -> Result<()> {
             [("of_row", &x * 0.0 + x.graph().random_uniform([Dim::BATCH]))]
         })
     };
+    // A position of version 0.1.0 did not count rows.
+    let old = estimand::data::Position::new([0], [estimand::data::Position::default()]);
+    let mapped = noise(&words(20).batch(6));
+    assert_eq!(mapped.iter_from(&InputContext::default(), &old).collect::<Result<Vec<_>>>()?.len(), 4);
     let rows = noise(&words(20)).batch(6).repeat(2);
     let batches = noise(&words(20).batch(6)).repeat(2);
     for data in [&rows, &batches] {

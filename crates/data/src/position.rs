@@ -68,6 +68,11 @@ impl Position {
         self.words.is_empty() && self.inputs.is_empty()
     }
 
+    /// How many numbers the stage has stored.
+    pub(crate) fn n_words(&self) -> usize {
+        self.words.len()
+    }
+
     /// The `W` numbers and `I` input positions of a stage. At the beginning, zeros and beginnings.
     ///
     /// A position of another shape belongs to another plan and is an error.

@@ -147,8 +147,9 @@ impl Stage for Prefetch {
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         let is_placed = matches!(self.function, Some(Function::OfPlace(_)));
         let (given, n_before, below) = match is_placed {
-            true => from.parts().map(|([given, n_before], [below])| (given, n_before, below))?,
-            false => from.parts().map(|([given], [below])| (given, 0, below))?,
+            // A position of version 0.1.0 has no number of rows.
+            true if from.n_words() != 1 => from.parts().map(|([given, n_before], [below])| (given, n_before, below))?,
+            _ => from.parts().map(|([given], [below])| (given, 0, below))?,
         };
         let mut input = self.input.stage().open(cx, below)?;
         discard(&mut *input, Unit::Row, given)?;

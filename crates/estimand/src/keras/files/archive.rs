@@ -21,44 +21,59 @@ const WEIGHTS: &str = "model.weights.h5";
 #[track_caller]
 pub fn load_model(path: impl AsRef<Path>, objects: &CustomObjects) -> Result<Model> {
     let path = path.as_ref();
-    let config = match path.extension().is_some_and(|extension| extension == "keras") {
-        true => text(member(path, CONFIG)?),
-        false => legacy_config(path),
+    // Opened once: another process may replace the file meanwhile.
+    let (config, weights) = match is_archive(path) {
+        true => {
+            let archive = read(path)?;
+            (member(&archive, CONFIG), weights_in(&archive))
+        }
+        false => {
+            let file = File::open(path, &Limits::default())?;
+            (legacy_config(&file), Ok(file))
+        }
     };
-    let read = config.and_then(|config| model_from_json(&config, objects));
-    let mut model = read.map_err(|error| error.context(format!("in {}", path.display())))?;
-    model.load_weights(path)?;
-    Ok(model)
+    let loaded = config.and_then(|config| {
+        let text = String::from_utf8(config).map_err(|_| Error::data("the configuration is not UTF-8"))?;
+        let mut model = model_from_json(&text, objects)?;
+        let values = model.read_weights(&weights?)?;
+        model.set_weights(&values)?;
+        Ok(model)
+    });
+    loaded.map_err(|error| error.context(format!("in {}", path.display())))
 }
 
-fn legacy_config(path: &Path) -> Result<String> {
-    let file = File::open(path, &Limits::default())?;
+pub(super) fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "keras")
+}
+
+fn legacy_config(file: &File) -> Result<Vec<u8>> {
     let Some(config) = file.root().find_attribute("model_config")? else {
-        let text = format!("{} has no `model_config`", path.display());
-        return Err(Error::data(text).help("it holds weights alone: make the model and call load_weights"));
+        let help = "it holds weights alone: make the model and call load_weights";
+        return Err(Error::data("the file has no `model_config`").help(help));
     };
-    let bytes = config.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default();
-    text(bytes)
-}
-
-fn text(bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| Error::data("the configuration of the model is not UTF-8"))
+    Ok(config.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default())
 }
 
 /// The weights in a `.keras` file.
 pub(super) fn weights_of(path: &Path) -> Result<File> {
-    File::from_bytes(member(path, WEIGHTS)?, &Limits::default())
+    weights_in(&read(path)?)
 }
 
-fn member(path: &Path, name: &str) -> Result<Vec<u8>> {
-    let archive = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
-    let members =
-        zip::members(&archive, &Limits::default()).map_err(|e| e.context(format!("in {}", path.display())))?;
+fn weights_in(archive: &[u8]) -> Result<File> {
+    File::from_bytes(member(archive, WEIGHTS)?, &Limits::default())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| Error::io(path, "read", &e))
+}
+
+fn member(archive: &[u8], name: &str) -> Result<Vec<u8>> {
+    let members = zip::members(archive, &Limits::default())?;
     let Some(found) = members.iter().find(|member| member.name == name) else {
-        let text = format!("{} has no member `{name}`", path.display());
-        return Err(Error::data(text).help("a .keras file is an archive that Keras' model.save(..) writes"));
+        let help = "a .keras file is an archive that Keras' model.save(..) writes";
+        return Err(Error::data(format!("the archive has no member `{name}`")).help(help));
     };
-    found.unpack().map_err(|error| error.context(format!("in `{name}` of {}", path.display())))
+    found.unpack().map_err(|error| error.context(format!("in the member `{name}`")))
 }
 
 impl Model {
@@ -71,7 +86,7 @@ impl Model {
     /// Writes a `.keras` file for a version of Keras.
     pub fn save_for(&self, path: impl AsRef<Path>, version: KerasVersion) -> Result<()> {
         let path = path.as_ref();
-        if path.extension().is_none_or(|extension| extension != "keras") {
+        if !is_archive(path) {
             let text =
                 format!("the model is to be written to {}; expected a name that ends with .keras", path.display());
             return Err(Error::config(text).help("for weights alone, call save_weights(\"name.weights.h5\")"));

@@ -37,10 +37,11 @@ impl Model {
     }
 
     pub(super) fn load_hdf5(&mut self, path: &Path) -> Result<()> {
-        let values = match path.extension().is_some_and(|extension| extension == "keras") {
-            true => self.read_weights(&archive::weights_of(path)?),
-            false => self.read_weights(&File::open(path, &Limits::default())?),
+        let file = match archive::is_archive(path) {
+            true => archive::weights_of(path),
+            false => File::open(path, &Limits::default()),
         };
+        let values = file.and_then(|file| self.read_weights(&file));
         let set = values.and_then(|values| self.set_weights(&values));
         set.map_err(|error| error.context(format!("in {}", path.display())))
     }

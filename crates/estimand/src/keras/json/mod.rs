@@ -9,33 +9,10 @@ mod write;
 
 use estimand_graph::Graph;
 use estimand_nn::config::{Json, Node};
-use estimand_tensor::{DType, Dim, Error, Result, Shape};
+use estimand_tensor::{Dim, Result, Shape};
 
 pub use read::model_from_json;
 pub use write::KerasVersion;
-
-/// The names of dtypes in Keras.
-const DTYPES: [(&str, DType); 7] = [
-    ("float32", DType::F32),
-    ("float64", DType::F64),
-    ("int32", DType::I32),
-    ("int64", DType::I64),
-    ("uint8", DType::U8),
-    ("bool", DType::Bool),
-    ("string", DType::Str),
-];
-
-fn read_dtype(node: &Node<'_>) -> Result<DType> {
-    let name = node.text()?;
-    let found = DTYPES.iter().find(|(known, _)| *known == name);
-    let unknown =
-        || Error::unknown("dtype", name, DTYPES.map(|(known, _)| known)).context(format!("at {}", node.path()));
-    found.map(|(_, dtype)| *dtype).ok_or_else(unknown)
-}
-
-fn dtype_name(dtype: DType) -> &'static str {
-    DTYPES.iter().find(|(_, known)| *known == dtype).map_or("float32", |(name, _)| name)
-}
 
 /// A shape with its batch axis, `[null, 28, 28, 1]`. The size of the batch itself is left open.
 fn read_shape(node: &Node<'_>) -> Result<Shape> {

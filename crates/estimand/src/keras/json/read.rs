@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::panic::Location;
 use std::sync::Arc;
 
-use estimand_nn::config::{self, CustomObjects, Json, Node};
+use estimand_nn::config::{self, CustomObjects, Field, Json, Node};
 use estimand_nn::layer;
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{DType, Error, Result};
 
 use super::calls::{Calls, Reference};
-use super::{read_dtype, read_shape};
+use super::read_shape;
 use crate::keras::model::Model;
 use crate::keras::recipe::Recipe;
 use crate::keras::sequential::Sequential;
@@ -82,8 +82,8 @@ fn implied_input(config: &Node<'_>) -> Result<Option<Input>> {
     for key in ["batch_shape", "batch_input_shape"] {
         if let Some(shape) = config.get(key)?.filter(|shape| !shape.is_null()) {
             let dtype = match config.get("dtype")?.filter(|dtype| dtype.value().is_string()) {
-                Some(dtype) => read_dtype(&dtype)?,
-                None => estimand_tensor::DType::F32,
+                Some(dtype) => DType::read(&dtype)?,
+                None => DType::F32,
             };
             return Ok(Some(Input::new(read_shape(&shape)?).dtype(dtype)));
         }

@@ -1,10 +1,10 @@
 //! Models as JSON.
 
-use estimand_nn::config::Json;
+use estimand_nn::config::{Field, Json};
 use estimand_tensor::Result;
 use serde_json::json;
 
-use super::{dtype_name, write_shape};
+use super::write_shape;
 use crate::keras::model::Model;
 use crate::keras::recipe::{Recipe, RecipeLayer};
 use crate::keras::symbol::{Spec, Step};
@@ -50,7 +50,7 @@ fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json
     for (i, layer) in recipe.layers.iter().enumerate() {
         let mut json = writer.layer(layer)?;
         json["name"] = layer.name.as_str().into();
-        json["inbound_nodes"] = writer.calls(i).into();
+        json["inbound_nodes"] = writer.calls(i)?.into();
         layers.push(json);
     }
     config["layers"] = layers.into();
@@ -101,7 +101,7 @@ impl Writer<'_> {
         let mut json = match &layer.step {
             Step::Input(input) => {
                 let shape = if self.version == KerasVersion::Keras2 { "batch_input_shape" } else { "batch_shape" };
-                let mut config = json!({ "dtype": dtype_name(input.dtype), "sparse": false });
+                let mut config = json!({ "dtype": input.dtype.write()?, "sparse": false });
                 config[shape] = write_shape(&input.shape);
                 if self.version == KerasVersion::Keras2 {
                     config["ragged"] = false.into();
@@ -123,10 +123,10 @@ impl Writer<'_> {
     }
 
     /// The calls of a layer.
-    fn calls(&self, layer: usize) -> Vec<Json> {
+    fn calls(&self, layer: usize) -> Result<Vec<Json>> {
         let own = self.recipe.calls.iter().filter(|call| call.layer == layer && !call.inputs.is_empty());
         own.map(|call| match self.version {
-            KerasVersion::Keras2 => self.call_of_keras_2(layer, &call.inputs),
+            KerasVersion::Keras2 => Ok(self.call_of_keras_2(layer, &call.inputs)),
             KerasVersion::Keras3 => self.call_of_keras_3(layer, &call.inputs),
         })
         .collect()
@@ -163,19 +163,19 @@ impl Writer<'_> {
         json!([first])
     }
 
-    fn call_of_keras_3(&self, layer: usize, inputs: &[(usize, usize)]) -> Json {
+    fn call_of_keras_3(&self, layer: usize, inputs: &[(usize, usize)]) -> Result<Json> {
         let tensor = |&(call, output): &(usize, usize)| {
             let Spec { dtype, shape } = &self.recipe.calls[call].outputs[output];
             let history = self.reference((call, output));
-            json!({
+            Ok(json!({
                 "class_name": "__keras_tensor__",
-                "config": { "shape": write_shape(shape), "dtype": dtype_name(*dtype), "keras_history": history },
-            })
+                "config": { "shape": write_shape(shape), "dtype": dtype.write()?, "keras_history": history },
+            }))
         };
-        let values: Vec<Json> = inputs.iter().map(tensor).collect();
+        let values: Vec<Json> = inputs.iter().map(tensor).collect::<Result<_>>()?;
         let is_list = self.takes_list(layer, inputs.len()) && !self.takes_arguments(layer);
         let arguments = if is_list { vec![Json::Array(values)] } else { values };
-        json!({ "args": arguments, "kwargs": {} })
+        Ok(json!({ "args": arguments, "kwargs": {} }))
     }
 
     /// `["dense", 0, 0]`: the layer, the number of its call, the number of the output.
