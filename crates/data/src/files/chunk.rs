@@ -18,8 +18,9 @@ pub(crate) trait Format: Send + Sync + 'static {
     /// The limit on the bytes of a record, and the name of that limit.
     fn longest(limits: &Limits) -> (usize, &'static str);
 
-    /// Finds the end of the last whole record. `is_last` means that these bytes end the file.
-    fn cut(&self, bytes: &[u8], is_last: bool) -> Cut;
+    /// Finds the end of the last whole record. `offset` is the place of these bytes in the file;
+    /// `is_last` means that they end it.
+    fn cut(&self, bytes: &[u8], offset: u64, is_last: bool) -> Cut;
 
     /// Parses all records of a chunk.
     fn parse(&self, chunk: &Chunk) -> Parsed;
@@ -177,7 +178,7 @@ impl<F: Format> Chunks<F> {
             if bytes.is_empty() {
                 return Ok(None);
             }
-            let cut = self.format.cut(&bytes, is_last);
+            let cut = self.format.cut(&bytes, self.offset, is_last);
             if cut.end > 0 {
                 self.rest = bytes.split_off(cut.end);
                 return Ok(Some(bytes));

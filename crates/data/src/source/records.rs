@@ -91,7 +91,7 @@ impl<P: RowParser> Format for Records<P> {
         (limits.record_bytes.saturating_add(record::FRAME_LEN), "record_bytes")
     }
 
-    fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
+    fn cut(&self, bytes: &[u8], _: u64, is_last: bool) -> Cut {
         let mut end = 0;
         loop {
             let rest = &bytes[end..];

@@ -71,7 +71,7 @@ impl Format for Lines {
         (limits.line_bytes, "line_bytes")
     }
 
-    fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
+    fn cut(&self, bytes: &[u8], _: u64, is_last: bool) -> Cut {
         let end = if is_last { bytes.len() } else { memchr::memrchr(b'\n', bytes).map_or(0, |i| i + 1) };
         Cut { end, damage: None }
     }

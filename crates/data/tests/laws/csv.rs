@@ -147,6 +147,18 @@ fn marks_blank_lines_and_packed_files() -> Result<()> {
     Ok(())
 }
 
+/// A quoted header with a line end in it, after a byte order mark. A reader that looks for the end
+/// of the first record must skip the mark before it looks for the quote.
+#[test]
+fn a_mark_before_a_quote_does_not_hide_it() -> Result<()> {
+    let path = file("marked.csv", "\u{feff}\"long\nname\",b\n1,2\n3,4\n");
+    for buffer_size in [1, 3, 13, 1 << 20] {
+        let batch = all(Csv::new(Files::new(&path).buffer_size(buffer_size)))?;
+        assert_eq!(batch.features()["long\nname"], Array::from([1i32, 3]).into());
+    }
+    Ok(())
+}
+
 #[test]
 fn mistakes_are_named_with_file_row_column_and_text() {
     let good = file("good.csv", "age,job\n39,clerk\n50,chef\n");

@@ -7,6 +7,7 @@ use estimand_tensor::cpu::text::ParseNumber;
 use estimand_tensor::{Array, DType, Element, Error, FeatureSpec, Result, Strings};
 
 use super::infer::InferredColumn;
+use super::missing::is_missing;
 use crate::source::shown;
 
 /// The type and options of a column.
@@ -48,13 +49,6 @@ impl fmt::Display for Origin {
 pub(crate) struct BadField {
     pub(crate) message: String,
     pub(crate) help: String,
-}
-
-/// Whether a text means a missing value: the empty text, or one of the given texts, with or without
-/// white space around it.
-#[inline]
-pub(crate) fn is_missing(text: &[u8], missing: &[Vec<u8>]) -> bool {
-    text.is_empty() || (!missing.is_empty() && missing.iter().any(|missing| missing == text.trim_ascii()))
 }
 
 impl Column {

@@ -64,14 +64,16 @@ impl Format for CsvFormat {
         (longest_row(limits), "line_bytes")
     }
 
-    fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
-        self.dialect.cut(bytes, is_last)
+    fn cut(&self, bytes: &[u8], offset: u64, is_last: bool) -> Cut {
+        // The first field may begin with a quote after the mark.
+        let mark = mark_len(bytes, offset);
+        let Cut { end, damage } = self.dialect.cut(&bytes[mark..], is_last);
+        Cut { end: if end > 0 || is_last { mark + end } else { 0 }, damage }
     }
 
     fn parse(&self, chunk: &Chunk) -> Parsed {
         let mut parsed = Parsed::default();
-        let mark =
-            if chunk.offset == 0 && chunk.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let mark = mark_len(&chunk.bytes, chunk.offset);
         let bytes = &chunk.bytes[mark..];
         let records = self.dialect.split(bytes, self.limits.columns);
         let skip_header = chunk.offset == 0 && self.header != Header::Absent;
@@ -103,6 +105,11 @@ impl Format for CsvFormat {
     fn place(&self, files: &Files, path: &Path, offset: u64) -> String {
         line_place(files, path, offset)
     }
+}
+
+/// The length of the byte order mark, if these bytes begin the file with one.
+fn mark_len(bytes: &[u8], offset: u64) -> usize {
+    if offset == 0 && bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
 }
 
 impl CsvFormat {

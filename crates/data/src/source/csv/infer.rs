@@ -7,7 +7,7 @@ use std::sync::Arc;
 use estimand_tensor::cpu::text::ParseNumber;
 use estimand_tensor::{Array, DType, Error, ErrorKind, FeatureSpec, Result};
 
-use super::column::is_missing;
+use super::missing::is_missing;
 
 /// The type of a column's fields, from narrow to wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

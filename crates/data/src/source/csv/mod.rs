@@ -10,6 +10,7 @@ mod counted;
 mod dialect;
 mod format;
 mod infer;
+mod missing;
 mod records;
 mod sample;
 
@@ -28,10 +29,11 @@ use crate::source::shown;
 use crate::stage::{InputContext, Stage, Stream};
 use crate::told::Told;
 use crate::{Dataset, Position};
-use column::{Column, Origin, is_missing};
+use column::{Column, Origin};
 use counted::CountedStream;
 use dialect::Dialect;
 use format::{CsvFormat, Header};
+use missing::is_missing;
 use sample::Sample;
 
 /// The largest number of columns that a message or a plan lists by name.
