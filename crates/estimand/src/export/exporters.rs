@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::ExportSpec;
 use super::folder::remove_old;
 use crate::criterion::{Criterion, Direction};
-use crate::train_and_evaluate::BestSoFar;
+use crate::model_folder::best_so_far::BestSoFar;
 use crate::{Export, Exporter, Metrics};
 
 /// The number of exports that TensorFlow keeps by default.

@@ -10,9 +10,13 @@ use std::path::{Path, PathBuf};
 use estimand_tensor::{Error, Result};
 use serde_json::{Value, json};
 
+use super::BASENAME;
+use super::best_so_far::stored;
 use super::newest::is_there;
-use crate::saver::BASENAME;
-use crate::train_and_evaluate::{EVALUATOR_STATE, stored_best};
+
+/// The file in which an evaluator process keeps the state of its evaluations. It writes no
+/// checkpoints.
+pub(crate) const EVALUATOR_STATE: &str = "evaluations.json";
 
 /// The name of the state file.
 const STATE_FILE: &str = "checkpoint";
@@ -57,7 +61,7 @@ pub(crate) fn noted(folder: &Path) -> Vec<BestCheckpoint> {
 pub(crate) fn of_evaluator(folder: &Path) -> Vec<BestCheckpoint> {
     let text = fs::read_to_string(folder.join(EVALUATOR_STATE)).unwrap_or_default();
     let Ok(Value::Object(all)) = serde_json::from_str(&text) else { return Vec::new() };
-    let step = |state: &Value| Some(stored_best(state.get("best")?)?.1?.global_step());
+    let step = |state: &Value| Some(stored(state.get("best")?)?.1?.global_step());
     all.iter().filter_map(|(name, state)| Some(BestCheckpoint::new(name, step(state)?))).collect()
 }
 

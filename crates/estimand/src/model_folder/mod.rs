@@ -5,6 +5,7 @@
 //! `temporary.rs` makes folders for estimators without a `model_dir`.
 
 pub(crate) mod best;
+pub(crate) mod best_so_far;
 pub(crate) mod newest;
 pub(crate) mod owner;
 pub(crate) mod temporary;
@@ -17,6 +18,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use estimand_tensor::{Error, Result};
+
+/// The prefix of the names of checkpoints.
+pub(crate) const BASENAME: &str = "model.ckpt";
 
 /// The checkpoint that an evaluation or a prediction uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

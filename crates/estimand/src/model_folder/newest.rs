@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use estimand_checkpoint::{self as checkpoint, BundleReader, CheckpointState};
 use estimand_tensor::{Error, Result, warn};
 
+use super::BASENAME;
 use crate::own_entries;
-use crate::saver::BASENAME;
 
 /// How to handle a folder that has checkpoints but no file `checkpoint`, which lists them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,8 +9,10 @@ use serde_json::Value;
 
 use super::log::Log;
 use crate::criterion::Criterion;
+use crate::model_folder::best::EVALUATOR_STATE;
+use crate::model_folder::best_so_far::stored;
 use crate::own_entries::hook_state;
-use crate::train_and_evaluate::{EVALUATIONS, EVALUATOR_STATE, stored_best};
+use crate::train_and_evaluate::EVALUATIONS;
 use crate::{Evaluated, Metrics};
 
 /// Reads the evaluations in the folders `eval` and `eval_<name>`, the one without a name first. The
@@ -54,7 +56,7 @@ pub(super) fn choose(
         Value::Null
     });
     for set in all {
-        let kept = state.get(set.name.as_deref().unwrap_or_default()).and_then(|state| stored_best(state.get("best")?));
+        let kept = state.get(set.name.as_deref().unwrap_or_default()).and_then(|state| stored(state.get("best")?));
         (set.by, set.best) = kept.unwrap_or_else(|| (Criterion::default().to_string(), lowest_loss(&set.history)));
     }
 }

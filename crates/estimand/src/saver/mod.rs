@@ -20,6 +20,7 @@ use estimand_tensor::{Array, Error, ErrorKind, Result, warn};
 use tracing::info;
 
 use crate::memory;
+use crate::model_folder::BASENAME;
 use crate::model_folder::best::BestCheckpoint;
 use crate::own_entries::{MARK, is_own};
 use list::{List, remove_files};
@@ -62,9 +63,6 @@ pub(crate) struct Saver {
     /// The best checkpoints as of the next checkpoint.
     best: Option<Vec<BestCheckpoint>>,
 }
-
-/// The prefix of the names of checkpoints.
-pub(crate) const BASENAME: &str = "model.ckpt";
 
 impl Saver {
     /// Makes a saver that continues the list in the folder's state file.

@@ -7,7 +7,6 @@ use estimand_tensor::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 use tracing::info;
 
-use super::best::BestSoFar;
 use super::{Evaluated, Export, Exporter};
 use crate::criterion::Criterion;
 use crate::early_stopping::EarlyStopping;
@@ -15,6 +14,7 @@ use crate::estimator::{Evaluator, record};
 use crate::events::{LentEvents, read_eval_metrics};
 use crate::input_fn::InputFn;
 use crate::model_folder::best::BestCheckpoint;
+use crate::model_folder::best_so_far::BestSoFar;
 use crate::session::TrainSession;
 use crate::{Estimator, EvalSpec, Metrics, Timer};
 

@@ -1,21 +1,18 @@
 //! Training with evaluations in between: `train_and_evaluate`.
 //!
 //! It is training with one additional hook. `eval_set` is one evaluation input with its schedule,
-//! its resident model and its history. `best` tracks the best evaluation. `hook` connects the sets
-//! to the steps of a training. `watch` is the loop of an evaluator process, which evaluates the
-//! checkpoints of another process. `exporter` exports a model after an evaluation.
+//! its resident model and its history. `hook` connects the sets to the steps of a training. `watch`
+//! is the loop of an evaluator process, which evaluates the checkpoints of another process.
+//! `exporter` exports a model after an evaluation.
 
-mod best;
 mod eval_set;
 mod exporter;
 mod hook;
 mod watch;
 
-pub(crate) use best::{BestSoFar, stored as stored_best};
 pub(crate) use eval_set::{EvalSet, is_signal};
 pub use exporter::{Export, Exporter};
 pub(crate) use hook::EVALUATIONS;
-pub(crate) use watch::STATE as EVALUATOR_STATE;
 
 use std::collections::HashSet;
 use std::fmt;

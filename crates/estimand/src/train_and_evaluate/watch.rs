@@ -12,6 +12,7 @@ use tracing::info;
 use super::Trained;
 use super::eval_set::EvalSet;
 use crate::estimator::Finished;
+use crate::model_folder::best::EVALUATOR_STATE;
 use crate::signal::Guard;
 use crate::{Estimator, EvalSpec, TrainSpec};
 
@@ -19,9 +20,6 @@ use crate::{Estimator, EvalSpec, TrainSpec};
 const POLL: Duration = Duration::from_millis(200);
 /// The time between two warnings that no new checkpoint was found.
 const WARN: Duration = Duration::from_secs(600);
-/// The file with the state of the evaluations in the model folder. An evaluator writes no
-/// checkpoints.
-pub(crate) const STATE: &str = "evaluations.json";
 
 /// Evaluates every checkpoint that it finds, up to that of the last step.
 pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: Vec<EvalSpec<'a>>) -> Result<Trained> {
@@ -29,7 +27,7 @@ pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: V
     let signals = Guard::install()?;
     let mut sets: Vec<EvalSet<'a>> =
         specs.into_iter().map(|spec| EvalSet::new(estimator, spec)).collect::<Result<_>>()?;
-    let state_path = estimator.model_dir().join(STATE);
+    let state_path = estimator.model_dir().join(EVALUATOR_STATE);
     if let Ok(text) = std::fs::read_to_string(&state_path) {
         let state: Value = serde_json::from_str(&text).map_err(|e| {
             Error::data(format!("the state of earlier evaluations cannot be read: {e}")).in_file(&state_path)
