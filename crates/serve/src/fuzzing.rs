@@ -4,9 +4,8 @@ use estimand_tensor::{Array, DType};
 use prost::Message;
 
 use crate::grpc::inference_messages::ModelInferRequest;
-use crate::grpc::messages::{
-    ExampleRequest, MultiInferenceRequest, PredictRequest, PredictionLog, ReloadConfigRequest,
-};
+use crate::grpc::messages::{ExampleRequest, MultiInferenceRequest, PredictionLog, ReloadConfigRequest};
+use crate::grpc::predict_call::PredictCall;
 use crate::json::{Input, UnknownKeys, read_examples, read_predict};
 use crate::status::Answer;
 
@@ -54,8 +53,8 @@ pub fn grpc(bytes: &[u8]) {
     let Some((kind, message)) = bytes.split_first() else { return };
     match kind % 6 {
         0 => {
-            let Ok(request) = PredictRequest::decode(message) else { return };
-            for tensor in request.inputs.values() {
+            let Ok(request) = PredictCall::decode(message) else { return };
+            for tensor in &request.inputs {
                 let Ok(array) = tensor.to_array() else { continue };
                 assert_eq!(array.len(), array.dims().iter().product::<usize>());
             }

@@ -41,6 +41,7 @@ pub(crate) struct PredictRequest {
     pub(crate) output_filter: Vec<String>,
 }
 
+#[allow(dead_code, reason = "clients read it; the server writes a `PredictReply`")]
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct PredictResponse {
     #[prost(btree_map = "string, message", tag = "1")]

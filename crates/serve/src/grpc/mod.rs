@@ -1,12 +1,13 @@
 //! The gRPC interfaces of TensorFlow Serving and KServe, without generated code: a path names the
-//! function that answers, `messages.rs` and `inference_messages.rs` hold the messages,
-//! `counted.rs` counts their bytes, and `reflection/` describes them to clients.
+//! function that answers, `messages.rs`, `predict_call.rs` and `inference_messages.rs` hold the
+//! messages, `counted.rs` counts their bytes, and `reflection/` describes them to clients.
 
 mod counted;
 pub(crate) mod inference;
 pub(crate) mod inference_messages;
 pub(crate) mod messages;
 mod model_service;
+pub(crate) mod predict_call;
 mod prediction;
 mod reflection;
 mod tensor;
@@ -29,6 +30,7 @@ use crate::status::{Answer, Code, Status};
 use counted::{Counted, Held};
 use inference_messages::*;
 use messages::*;
+use predict_call::{PredictCall, PredictReply};
 pub(crate) use prediction::{arrays, examples};
 
 /// The method by which load balancers ask. It needs no token.
@@ -125,7 +127,7 @@ fn name(spec: Option<&ModelSpec>) -> Option<&str> {
     spec.map(|spec| spec.name.as_str())
 }
 
-rpc!(Predict, PredictRequest => PredictResponse, Some(Api::Predict), |r| name(r.model_spec.as_ref()), prediction::predict);
+rpc!(Predict, PredictCall => PredictReply, Some(Api::Predict), |r| name(r.model_spec.as_ref()), prediction::predict);
 rpc!(Classify, ExampleRequest => ClassificationResponse, Some(Api::Classify), |r| name(r.model_spec.as_ref()), prediction::classify);
 rpc!(Regress, ExampleRequest => RegressionResponse, Some(Api::Regress), |r| name(r.model_spec.as_ref()), prediction::regress);
 rpc!(

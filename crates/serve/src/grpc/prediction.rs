@@ -8,7 +8,7 @@ use estimand_wire::Message;
 use estimand_wire::collection_def::Any;
 
 use super::messages::*;
-use super::tensor::typed;
+use super::predict_call::{NamedTensor, PredictCall, PredictReply, find};
 use crate::core::Core;
 use crate::infer::{self, Deadline, Method, Outputs};
 use crate::json::{Rows, UnknownKeys};
@@ -49,7 +49,7 @@ fn set<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{{{}}}", names.collect::<Vec<_>>().join(","))
 }
 
-pub(super) async fn predict(core: &Core, request: PredictRequest, deadline: Deadline) -> Answer<PredictResponse> {
+pub(super) async fn predict(core: &Core, request: PredictCall, deadline: Deadline) -> Answer<PredictReply> {
     let asked = spec(&request.model_spec)?;
     let (model, loaded) = loaded(core, asked)?;
     let signature = loaded.signature(&asked.signature_name, |name| {
@@ -58,24 +58,23 @@ pub(super) async fn predict(core: &Core, request: PredictRequest, deadline: Dead
     let rows = arrays(&signature, &request.inputs, core.settings.unknown_keys)?;
     let wanted = wanted(&signature, &request.output_filter)?;
     let outputs = infer::run_rows(core, &model, &signature, rows, deadline, Api::Predict).await?;
-    let mut named = BTreeMap::new();
-    for ((name, _), array) in signature.outputs.iter().zip(&outputs) {
-        if wanted.contains(name.as_str()) {
-            named.insert(name.clone(), typed(array)?);
-        }
-    }
-    Ok(PredictResponse { outputs: named, model_spec: answered(asked, &loaded, &signature.name) })
+    let named = signature.outputs.iter().zip(&outputs).map(|((name, _), array)| (name.as_str(), array));
+    let named = named.filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted.contains(name)));
+    let outputs = named.map(|(name, array)| NamedTensor::new(name, array)).collect::<Answer<_>>()?;
+    Ok(PredictReply { outputs, model_spec: answered(asked, &loaded, &signature.name) })
 }
 
 /// The inputs of a request, in the order of the signature. Inputs that it leaves out take their
 /// defaults.
-pub(crate) fn arrays(
-    signature: &Signature,
-    given: &BTreeMap<String, estimand_wire::TensorProto>,
-    unknown_keys: UnknownKeys,
-) -> Answer<Rows> {
+pub(crate) fn arrays(signature: &Signature, given: &[NamedTensor], unknown_keys: UnknownKeys) -> Answer<Rows> {
+    let array = |input: &crate::json::Input| find(given, &input.name).map(NamedTensor::to_array).transpose();
+    let is_sent = |input: &crate::json::Input| find(given, &input.name).is_some();
+    if given.len() == signature.inputs.len() && signature.inputs.iter().all(is_sent) {
+        let found = signature.inputs.iter().map(array).collect::<Answer<_>>()?;
+        return Rows::filled(&signature.inputs, found, std::iter::empty());
+    }
     let expected: BTreeSet<&str> = signature.inputs.iter().map(|input| input.name.as_str()).collect();
-    let sent: BTreeSet<&str> = given.keys().map(String::as_str).collect();
+    let sent: BTreeSet<&str> = given.iter().map(|tensor| tensor.name.as_str()).collect();
     let unknown: Vec<&str> = sent.difference(&expected).copied().collect();
     let has_default = |name: &str| signature.inputs.iter().any(|input| input.name == name && input.default.is_some());
     let missing = expected.difference(&sent).any(|name| !has_default(name));
@@ -90,18 +89,15 @@ pub(crate) fn arrays(
             set(expected.iter().copied()),
         )));
     }
-    let array = |input: &crate::json::Input| {
-        let read = |tensor: &estimand_wire::TensorProto| {
-            tensor.to_array().map_err(|error| Status::invalid(format!("tensor parsing error: {}: {error}", input.name)))
-        };
-        given.get(&input.name).map(read).transpose()
-    };
     let found = signature.inputs.iter().map(array).collect::<Answer<Vec<_>>>()?;
     Rows::filled(&signature.inputs, found, unknown.into_iter())
 }
 
-/// The outputs of a request: those of the filter, or all.
-fn wanted<'a>(signature: &'a Signature, filter: &'a [String]) -> Answer<BTreeSet<&'a str>> {
+/// The outputs that a request asks for; `None` if it asks for all.
+fn wanted<'a>(signature: &Signature, filter: &'a [String]) -> Answer<Option<BTreeSet<&'a str>>> {
+    if filter.is_empty() {
+        return Ok(None);
+    }
     let known: BTreeSet<&str> = signature.outputs.iter().map(|(name, _)| name.as_str()).collect();
     let mut wanted = BTreeSet::new();
     for name in filter {
@@ -115,7 +111,7 @@ fn wanted<'a>(signature: &'a Signature, filter: &'a [String]) -> Answer<BTreeSet
             return Err(Status::invalid(format!("duplicate output tensor alias: {name}")));
         }
     }
-    Ok(if wanted.is_empty() { known } else { wanted })
+    Ok(Some(wanted))
 }
 
 /// Serialized examples, each with the context before it: joined messages are one message.

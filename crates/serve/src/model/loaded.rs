@@ -231,13 +231,11 @@ impl Signature {
 
     /// Computes all outputs. Nothing is counted.
     pub(crate) fn compute(&self, arrays: &[Array]) -> Answer<Computed> {
-        let inputs: Vec<(&str, Array)> =
-            self.inputs.iter().zip(arrays).map(|(input, array)| (input.name.as_str(), array.clone())).collect();
         // A panic of a kernel must not take the server down.
-        let run = std::panic::AssertUnwindSafe(|| self.model.run(&inputs));
+        let run = std::panic::AssertUnwindSafe(|| self.model.run_in_order(arrays));
         match std::panic::catch_unwind(run) {
             Ok(outputs) => {
-                let mut outputs: Vec<Array> = outputs?.into_values().collect();
+                let mut outputs = outputs?;
                 let more = outputs.split_off(self.outputs.len().min(outputs.len()));
                 Ok(Computed { outputs, more })
             }

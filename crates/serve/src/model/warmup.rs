@@ -13,6 +13,7 @@ use estimand_wire::record::RecordReader;
 
 use super::Loaded;
 use crate::grpc::messages::{ExampleRequest, LogKind, ModelSpec, PredictionLog};
+use crate::grpc::predict_call::PredictCall;
 use crate::grpc::{arrays, examples};
 use crate::infer::{Method, example_signature};
 use crate::json::UnknownKeys;
@@ -59,7 +60,9 @@ fn run(loaded: &Loaded, log: &PredictionLog) -> Answer<()> {
             let request = log.request.as_ref().ok_or_else(|| Status::invalid("the log has no request"))?;
             let missing = |name: &str| Status::invalid(format!("there is no signature `{name}`"));
             let signature = loaded.signature(name(&request.model_spec), missing)?;
-            let arrays = arrays(&signature, &request.inputs, UnknownKeys::TensorFlow)?.arrays;
+            let call = PredictCall::decode(&request.encode_to_vec()[..])
+                .map_err(|e| Status::invalid(format!("the request cannot be read: {e}")))?;
+            let arrays = arrays(&signature, &call.inputs, UnknownKeys::TensorFlow)?.arrays;
             signature.check(&arrays)?;
             signature.compute(&arrays).map(drop)
         }

@@ -58,6 +58,8 @@ struct Loaded {
     state: Arc<dyn State>,
     inputs: Named<Value>,
     outputs: Named<Value>,
+    /// For each placeholder of the program, the index of its input.
+    order: Vec<usize>,
 }
 
 impl SignatureModel {
@@ -110,7 +112,10 @@ impl SignatureModel {
         };
         let fetches: Vec<Value> = outputs.values().copied().collect();
         let compiled = Compiled::new(&cpu, Program::new(body, &fetches)?)?;
-        Ok(SignatureModel(Arc::new(Loaded { compiled, state, inputs, outputs })))
+        let input = |id: &NodeId| inputs.values().position(|value| value.node == *id);
+        let order = compiled.program().placeholders().iter().map(input).collect::<Option<_>>();
+        let order = order.ok_or_else(|| Error::internal("a placeholder is not an input of the signature"))?;
+        Ok(SignatureModel(Arc::new(Loaded { compiled, state, inputs, outputs, order })))
     }
 
     /// The program that it runs, with its graph.
@@ -136,22 +141,41 @@ impl SignatureModel {
 
     /// Computes all outputs from a value for each input.
     pub fn run(&self, inputs: &[(&str, Array)]) -> Result<Named<Array>> {
-        let Loaded { compiled, state, inputs: known, outputs } = &*self.0;
+        let Loaded { compiled, inputs: known, outputs, order, .. } = &*self.0;
         if let Some((name, _)) = inputs.iter().find(|(name, _)| !known.contains_key(*name)) {
             let known = known.keys().map(String::as_str);
             return Err(Error::unknown("input", name, known).context("in the signature"));
         }
-        let fed = |id: &NodeId| {
-            let input = inputs.iter().find(|(name, _)| known.get(*name).is_some_and(|value| value.node == *id));
+        let fed = |&i: &usize| {
+            let (wanted, value) = known.get_index(i).ok_or_else(|| Error::internal("an input is unknown"))?;
+            let input = inputs.iter().find(|(name, _)| name == wanted);
             input.map(|(_, array)| array.clone()).ok_or_else(|| {
-                let node = compiled.program().body().node(*id);
-                Error::config(format!("input `{}` {} was not fed", node.name, node.outputs[0]))
+                let spec = compiled.program().spec(*value);
+                Error::config(format!("input `{wanted}` {spec} was not fed"))
             })
         };
-        let feeds = compiled.program().placeholders().iter().map(fed).collect::<Result<Vec<_>>>()?;
+        let feeds = order.iter().map(fed).collect::<Result<Vec<_>>>()?;
+        Ok(outputs.keys().cloned().zip(self.forward(&feeds)?).collect())
+    }
+
+    /// Computes all outputs, in the order of [`outputs`](SignatureModel::outputs), from a value for
+    /// each input, in the order of [`inputs`](SignatureModel::inputs).
+    pub fn run_in_order(&self, inputs: &[Array]) -> Result<Vec<Array>> {
+        let Loaded { inputs: known, order, .. } = &*self.0;
+        if inputs.len() != known.len() {
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            let (n, names) = (inputs.len(), names.join(", "));
+            return Err(Error::config(format!("{n} values were fed to the inputs {names}; expected one for each")));
+        }
+        let feeds: Vec<Array> = order.iter().map(|&i| inputs[i].clone()).collect();
+        self.forward(&feeds)
+    }
+
+    fn forward(&self, feeds: &[Array]) -> Result<Vec<Array>> {
+        let Loaded { compiled, state, .. } = &*self.0;
         let mut arrays = Vec::new();
-        compiled.forward(&**state, RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut arrays)?;
-        Ok(outputs.keys().cloned().zip(arrays).collect())
+        compiled.forward(&**state, RunArgs { feeds, ..RunArgs::default() }, &mut arrays)?;
+        Ok(arrays)
     }
 }
 

@@ -170,18 +170,23 @@ impl File {
             symbols.push(format!("{package}.{}", service.name));
             symbols.extend(service.method.iter().map(|one| format!("{package}.{}.{}", service.name, one.name)));
         }
-        let (inner, mut outer): (Vec<_>, Vec<_>) = self.messages.into_iter().partition(|(name, _)| name.contains('.'));
-        for (name, message) in inner {
-            let parent = outer.iter_mut().find(|(known, _)| Some(known.as_str()) == split(&name).0);
-            parent.into_iter().for_each(|(_, parent)| parent.nested_type.push(message.clone()));
-        }
+        let mut messages = self.messages;
         for (name, one) in self.enums {
-            match outer.iter_mut().find(|(known, _)| Some(known.as_str()) == split(&name).0) {
+            match messages.iter_mut().find(|(known, _)| Some(known.as_str()) == split(&name).0) {
                 Some((_, parent)) => parent.enum_type.push(one),
                 None => self.proto.enum_type.push(one),
             }
         }
-        self.proto.message_type = outer.into_iter().map(|(_, message)| message).collect();
+        // Messages move into their parents, the deepest and last first.
+        let depth = |name: &str| name.matches('.').count();
+        while let Some(at) =
+            (0..messages.len()).max_by_key(|&i| depth(&messages[i].0)).filter(|&i| depth(&messages[i].0) > 0)
+        {
+            let (name, message) = messages.remove(at);
+            let parent = messages.iter_mut().find(|(known, _)| Some(known.as_str()) == split(&name).0);
+            parent.into_iter().for_each(|(_, parent)| parent.nested_type.insert(0, message.clone()));
+        }
+        self.proto.message_type = messages.into_iter().map(|(_, message)| message).collect();
         (self.proto, symbols)
     }
 }
