@@ -144,7 +144,8 @@ impl CpuExecutable {
         let step = &self.steps[i];
         let space = &workspace.dims[step.outputs[0]];
         let view = |&n: &usize| InputView { ptr: workspace.addresses[n], strides: spread(&workspace.dims[n], space) };
-        let inputs: SmallVec<[InputView; 6]> = step.inputs.iter().map(view).collect();
+        let mut inputs: SmallVec<[InputView; 6]> = SmallVec::new();
+        inputs.extend(step.inputs.iter().map(view));
         let outputs: SmallVec<[*mut u8; TileProgram::MAX_OUTPUTS]> =
             step.outputs.iter().map(|&n| workspace.addresses[n]).collect();
         // SAFETY: inputs and outputs are buffers of the sizes that `bind` has checked; only an
@@ -188,16 +189,20 @@ impl CpuExecutable {
             // alive.
             bytes: unsafe { std::slice::from_raw_parts_mut(workspace.addresses[n], workspace.lens[n]) },
         };
-        KernelCall {
+        let mut call = KernelCall {
             pool: &self.pool,
             node: self.program.body().node(step.node),
-            x: step.inputs.iter().map(view).collect(),
-            y: step.outputs.iter().map(view_mut).collect(),
+            x: SmallVec::new(),
+            y: SmallVec::new(),
             // SAFETY: the step's own scratch buffer, of at least this capacity.
             scratch: unsafe { std::slice::from_raw_parts_mut(scratch, workspace.scratch[i]) },
             position,
             symbols: workspace.symbols(),
-        }
+        };
+        // In place: a collected list would be copied, with the room for elements it does not have.
+        call.x.extend(step.inputs.iter().map(view));
+        call.y.extend(step.outputs.iter().map(view_mut));
+        call
     }
 }
 

@@ -8,7 +8,6 @@
 mod apply;
 mod arena;
 mod call;
-mod idle;
 mod index;
 mod kernel;
 mod layout;
@@ -33,12 +32,11 @@ use estimand_graph::sizes::SizePlan;
 use estimand_graph::{NodeId, Op, Program, Rates, Step, VarId, Variables};
 use estimand_tensor::cpu::elementwise::TileProgram;
 use estimand_tensor::cpu::float_mode::flush_subnormals;
-use estimand_tensor::parallel::Pool;
+use estimand_tensor::parallel::{Idle, Pool};
 use estimand_tensor::{Array, DType, Error, Result};
 use indexmap::IndexMap;
 use smallvec::SmallVec;
 
-use idle::Idle;
 use kernel::{Fused, Member, fused};
 use plan::{Place, Plan};
 use state::CpuState;
@@ -128,6 +126,8 @@ struct CpuExecutable {
     plan: Plan,
     sizes: SizePlan,
     steps: Vec<CompiledStep>,
+    /// The plan's indices of the fetched values.
+    fetches: Vec<usize>,
     pool: Threads,
     variables: Vec<VarId>,
     /// Memory that no run uses at the moment. A run takes a workspace and puts it back afterwards.
@@ -202,12 +202,13 @@ impl CpuExecutable {
             Ok(CompiledStep { node: step.kernel.node(), inputs, outputs, work })
         };
         let steps = program.steps().iter().map(compile).collect::<Result<_>>()?;
+        let fetches = program.fetches().iter().map(|value| plan.number[value]).collect();
         let variables = used_variables(&program, &plan);
-        Ok(CpuExecutable { program, plan, sizes, steps, pool, variables, idle: Idle::default() })
+        Ok(CpuExecutable { program, plan, sizes, steps, fetches, pool, variables, idle: Idle::default() })
     }
 
     fn dtype(&self, number: usize) -> DType {
-        self.program.spec(self.plan.values[number]).dtype
+        self.plan.dtypes[number]
     }
 
     /// Adds a node and its source line to an error.

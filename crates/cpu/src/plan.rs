@@ -29,6 +29,7 @@ pub(crate) struct Plan {
     /// All values, by index.
     pub values: Vec<Value>,
     pub number: HashMap<Value, usize>,
+    pub dtypes: Vec<DType>,
     pub places: Vec<Place>,
     /// The indices of feeds and variables. Each run looks up their addresses.
     pub outside: Vec<usize>,
@@ -43,6 +44,7 @@ impl Plan {
         let mut plan = Plan {
             values: Vec::new(),
             number: HashMap::new(),
+            dtypes: Vec::new(),
             places: Vec::new(),
             outside: Vec::new(),
             buffers: Vec::new(),
@@ -66,6 +68,7 @@ impl Plan {
                 plan.add(output, place);
             }
         }
+        plan.dtypes = plan.values.iter().map(|&value| program.spec(value).dtype).collect();
         plan.n_value_buffers = plan.buffers.len();
         // Writing steps copy some of their inputs. All copies are made before the first write.
         let n_compute = program.compute_steps().len();

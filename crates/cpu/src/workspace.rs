@@ -162,10 +162,8 @@ impl Workspace {
 
     /// Copies the fetched values to `outputs`, and reuses arrays that are large enough.
     pub(super) fn fetch(&self, executable: &CpuExecutable, feeds: &[Array], outputs: &mut Vec<Array>) -> Result<()> {
-        let fetches = executable.program.fetches();
-        outputs.truncate(fetches.len());
-        for (i, value) in fetches.iter().enumerate() {
-            let number = executable.plan.number[value];
+        outputs.truncate(executable.fetches.len());
+        for (i, &number) in executable.fetches.iter().enumerate() {
             let dtype = executable.dtype(number);
             if dtype == DType::Str {
                 // The host computes all strings: here they can only be passed on.

@@ -23,6 +23,9 @@ struct Source {
     part: Component,
     kind: InputRole,
     name: String,
+    /// The index of the feature among the features of the first batch. Other batches probably have
+    /// it there too.
+    index: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +62,7 @@ impl Placeholders {
         let mut all = Placeholders::of_features(features);
         all.add(labels, InputRole::Label);
         if let Some(weights) = weights {
-            let source = Source { part: Component::Dense, kind: InputRole::Weights, name: String::new() };
+            let source = Source { part: Component::Dense, kind: InputRole::Weights, name: String::new(), index: 0 };
             all.sources.insert(weights.value().node, source);
         }
         all
@@ -73,9 +76,9 @@ impl Placeholders {
     }
 
     fn add(&mut self, inputs: &Inputs, kind: InputRole) {
-        for (name, input) in inputs.iter() {
+        for (index, (name, input)) in inputs.iter().enumerate() {
             let mut source = |tensor: &Tensor, part| {
-                self.sources.insert(tensor.value().node, Source { part, kind, name: name.to_string() });
+                self.sources.insert(tensor.value().node, Source { part, kind, name: name.to_string(), index });
             };
             match input {
                 Input::Dense(tensor) => source(tensor, Component::Dense),
@@ -106,7 +109,8 @@ impl Placeholders {
             ),
             None => {
                 let number = self.n_of_hooks;
-                self.sources.insert(node, Source { part: Component::Dense, kind: InputRole::Hook(number), name });
+                let source = Source { part: Component::Dense, kind: InputRole::Hook(number), name, index: 0 };
+                self.sources.insert(node, source);
                 self.n_of_hooks += 1;
                 Ok(number)
             }
@@ -201,7 +205,10 @@ impl Binding {
 impl Source {
     fn find(&self, batch: &Batch, of_hooks: &HookFeeds) -> Result<Array> {
         let feature = match self.kind {
-            InputRole::Feature => batch.feature(&self.name)?,
+            InputRole::Feature => match batch.features().get_index(self.index) {
+                Some((name, feature)) if **name == *self.name => feature,
+                _ => batch.feature(&self.name)?,
+            },
             InputRole::Label => batch.labels().get(self.name.as_str()).ok_or_else(|| {
                 Error::config(format!("a batch has no label `{}`; the first batch had it", self.name))
             })?,

@@ -17,7 +17,6 @@ use crate::shape::checked_len;
 use crate::{DType, Dims, Element, Error, MAX_RANK, Result, StringSlice, Strings};
 
 /// A value: dtype, sizes and elements. Cheap to clone.
-#[derive(Clone)]
 pub struct Array {
     dtype: DType,
     dims: Dims,
@@ -31,6 +30,14 @@ pub struct Array {
 enum Data {
     Plain(Arc<Buffer>),
     Strings(Arc<Strings>),
+}
+
+/// By hand, because a derived one would copy the sizes one by one.
+impl Clone for Array {
+    fn clone(&self) -> Array {
+        let Array { dtype, ref dims, start, len, ref data } = *self;
+        Array { dtype, dims: Dims::from_slice(dims), start, len, data: data.clone() }
+    }
 }
 
 /// The number of elements of an array with these sizes, or an error if such an array cannot exist.

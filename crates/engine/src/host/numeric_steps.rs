@@ -7,6 +7,7 @@ use estimand_cpu::Cpu;
 use estimand_graph::pass::reads;
 use estimand_graph::{Body, Executable, Executor, Program, RunArgs, State, Step, Trace, Value, Variables};
 use estimand_tensor::{Array, Result};
+use smallvec::SmallVec;
 
 /// A compiled group of numeric nodes.
 pub(super) struct NumericSteps {
@@ -52,8 +53,10 @@ impl NumericSteps {
         self.executable.program().fetches()
     }
 
-    pub(super) fn run(&self, feeds: &[Array], trace: Option<&mut Trace>) -> Result<Vec<Array>> {
-        let mut outputs = Vec::new();
+    pub(super) fn run(&self, feeds: &[&Array], trace: Option<&mut Trace>) -> Result<Vec<Array>> {
+        let feeds: SmallVec<[Array; 4]> = feeds.iter().copied().cloned().collect();
+        let feeds = &feeds;
+        let mut outputs = Vec::with_capacity(self.makes().len());
         self.executable.forward(&*self.state, RunArgs { feeds, trace, ..RunArgs::default() }, &mut outputs)?;
         Ok(outputs)
     }

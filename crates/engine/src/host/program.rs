@@ -7,6 +7,7 @@ use estimand_graph::pass::{all_given, first_batch_value};
 use estimand_graph::sizes::check_feed;
 use estimand_graph::trace::{self, Phase, Trace};
 use estimand_graph::{Body, Cost, HostOp, NodeId, Op, Program, Value};
+use estimand_tensor::parallel::Idle;
 use estimand_tensor::{Array, DType, Error, Result};
 use smallvec::SmallVec;
 
@@ -35,18 +36,30 @@ use super::schedule::{Piece, schedule};
 pub struct HostProgram {
     body: Arc<Body>,
     given: Vec<Value>,
+    constants: Vec<Array>,
     work: Vec<Work>,
-    n_slots: usize,
-    /// Constants with their slots. They are stored before the work begins.
-    constants: Vec<(usize, Array)>,
-    outputs: Vec<usize>,
+    /// The number of values that all work makes.
+    n_made: usize,
+    outputs: Vec<Source>,
+    /// Empty lists of finished runs. The allocator would search for memory of their size each time.
+    idle: Idle<Vec<Array>>,
 }
 
-/// One unit of work: reads some slots and writes others.
+/// Where a value is during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// A value of the caller, by its index.
+    Given(usize),
+    Constant(usize),
+    /// A result of earlier work, by the number of results before it.
+    Made(usize),
+}
+
+/// One unit of work: reads some values and makes others.
 struct Work {
     node: NodeId,
-    reads: SmallVec<[usize; 4]>,
-    writes: SmallVec<[usize; 4]>,
+    reads: SmallVec<[Source; 4]>,
+    n_makes: usize,
     kind: WorkKind,
 }
 
@@ -76,39 +89,38 @@ impl HostProgram {
     }
 
     fn compile(part: &HostSection<'_>) -> Result<HostProgram> {
-        let mut slots = Slots { body: &part.body, of: HashMap::new(), constants: Vec::new() };
-        // The given values come first, so that their slots are known.
-        for &value in &part.given {
-            slots.slot(value);
+        let mut sources = Sources { body: &part.body, known: HashMap::new(), constants: Vec::new(), n_made: 0 };
+        for (i, &value) in part.given.iter().enumerate() {
+            sources.known.insert(value, Source::Given(i));
         }
         let mut work = Vec::new();
         let mut numbered: Option<Numbered> = None;
         // The first available value that determines the batch size.
         let mut batch_value = first_batch_value(&part.body, part.given.iter().copied());
         for piece in schedule(part) {
-            work.push(compile(part, &piece, batch_value, &mut numbered, &mut slots)?);
+            work.push(compile(part, &piece, batch_value, &mut numbered, &mut sources)?);
             let made = match &piece {
                 Piece::Single(step) => &step.outputs[..],
                 Piece::Numbers(_, makes) => &makes[..],
             };
             batch_value = batch_value.or_else(|| first_batch_value(&part.body, made.iter().copied()));
         }
-        let outputs = part.results.iter().map(|&v| slots.slot(v)).collect();
-        let Slots { of, constants, .. } = slots;
+        let outputs = part.results.iter().map(|&v| sources.find(v)).collect::<Result<_>>()?;
+        let Sources { constants, n_made, .. } = sources;
         Ok(HostProgram {
             body: part.body.clone(),
             given: part.given.clone(),
-            work,
-            n_slots: of.len(),
             constants,
+            work,
+            n_made,
             outputs,
+            idle: Idle::default(),
         })
     }
 
     /// Whether there is no work: the program returns the given values unchanged.
     pub fn is_empty(&self) -> bool {
-        // The given values have the first slots, in order.
-        self.work.is_empty() && self.outputs.iter().copied().eq(0..self.given.len())
+        self.work.is_empty() && self.outputs.iter().copied().eq((0..self.given.len()).map(Source::Given))
     }
 
     /// Computes the results from one array for each given value. Before the steps, these are the
@@ -118,12 +130,7 @@ impl HostProgram {
     }
 
     /// Like `run`; also records the times of its work as those of a part of the program.
-    pub(crate) fn run_traced(
-        &self,
-        given: &[Array],
-        section: Phase,
-        mut trace: Option<&mut Trace>,
-    ) -> Result<Vec<Array>> {
+    pub(crate) fn run_traced(&self, given: &[Array], section: Phase, trace: Option<&mut Trace>) -> Result<Vec<Array>> {
         if given.len() != self.given.len() {
             let names: Vec<String> = self.given.iter().map(|v| format!("`{}`", self.body.node(v.node).name)).collect();
             return Err(Error::config(format!(
@@ -133,20 +140,30 @@ impl HostProgram {
                 names.join(", ")
             )));
         }
-        let mut slots: Vec<Option<Array>> = vec![None; self.n_slots];
-        for (i, (&value, array)) in self.given.iter().zip(given).enumerate() {
+        for (&value, array) in self.given.iter().zip(given) {
             check_feed(&self.body, value, array)?;
-            slots[i] = Some(array.clone());
         }
-        for (slot, array) in &self.constants {
-            slots[*slot] = Some(array.clone());
-        }
+        let mut made = self.idle.take().unwrap_or_default();
+        made.reserve(self.n_made);
+        let outputs = self.work(given, &mut made, section, trace);
+        made.clear();
+        self.idle.keep(made);
+        outputs
+    }
+
+    /// Does all work. `made` is an empty list for the results.
+    fn work(
+        &self,
+        given: &[Array],
+        made: &mut Vec<Array>,
+        section: Phase,
+        mut trace: Option<&mut Trace>,
+    ) -> Result<Vec<Array>> {
         for (index, work) in self.work.iter().enumerate() {
             let start = trace::start(&trace);
             let mut inner = trace.as_ref().map(|_| Trace::new());
-            let read =
-                |&slot: &usize| slots[slot].clone().ok_or_else(|| Error::internal("a value is read before it is made"));
-            let inputs = work.reads.iter().map(read).collect::<Result<SmallVec<[Array; 4]>>>()?;
+            let inputs: SmallVec<[&Array; 4]> =
+                work.reads.iter().map(|&source| self.find(source, given, made)).collect();
             let results = match &work.kind {
                 WorkKind::Op(op) => op.rules().run(&inputs),
                 WorkKind::Numeric(numeric) => numeric.run(&inputs, inner.as_mut()),
@@ -155,46 +172,70 @@ impl HostProgram {
             let node = self.body.node(work.node);
             let results =
                 results.map_err(|e| e.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site))?;
+            if results.len() != work.n_makes {
+                let n = results.len();
+                return Err(Error::internal(format!("`{}` made {n} values; expected {}", node.name, work.n_makes)));
+            }
             if let (Some(trace), Some(inner)) = (&mut trace, inner) {
                 let flops = inner.cost().flops;
-                let cost = || Cost { read: byte_count(&inputs), written: byte_count(&results), flops };
+                let written = || byte_count(results.iter());
+                let cost = || Cost { read: byte_count(inputs.iter().copied()), written: written(), flops };
                 trace.add(section, index, work.node, start, cost);
             }
-            for (&slot, array) in work.writes.iter().zip(results) {
-                slots[slot] = Some(array);
-            }
+            drop(inputs);
+            made.extend(results);
         }
-        let output = |&slot: &usize| slots[slot].clone().ok_or_else(|| Error::internal("a fed value was not made"));
-        self.outputs.iter().map(output).collect()
+        Ok(self.outputs.iter().map(|&source| self.find(source, given, made).clone()).collect())
+    }
+
+    fn find<'a>(&'a self, source: Source, given: &'a [Array], made: &'a [Array]) -> &'a Array {
+        match source {
+            Source::Given(i) => &given[i],
+            Source::Constant(i) => &self.constants[i],
+            Source::Made(i) => &made[i],
+        }
     }
 }
 
 /// The bytes of arrays; strings count with their length.
-fn byte_count(arrays: &[Array]) -> u64 {
+fn byte_count<'a>(arrays: impl Iterator<Item = &'a Array>) -> u64 {
     let bytes = |array: &Array| match array.dtype() {
         DType::Str => array.strings().map_or(0, |strings| strings.map(<[u8]>::len).sum()),
         _ => array.bytes().len(),
     };
-    arrays.iter().map(|array| bytes(array) as u64).sum()
+    arrays.map(|array| bytes(array) as u64).sum()
 }
 
-/// Assigns slots to values, and collects the constants.
-struct Slots<'a> {
+/// Knows where each value is, and collects the constants.
+struct Sources<'a> {
     body: &'a Body,
-    of: HashMap<Value, usize>,
-    constants: Vec<(usize, Array)>,
+    known: HashMap<Value, Source>,
+    constants: Vec<Array>,
+    n_made: usize,
 }
 
-impl Slots<'_> {
-    fn slot(&mut self, value: Value) -> usize {
-        let next = self.of.len();
-        let slot = *self.of.entry(value).or_insert(next);
-        if slot == next
-            && let Op::Constant(constant) = &self.body.node(value.node).op
-        {
-            self.constants.push((slot, constant.0.clone()));
+impl Sources<'_> {
+    fn find(&mut self, value: Value) -> Result<Source> {
+        if let Some(&source) = self.known.get(&value) {
+            return Ok(source);
         }
-        slot
+        let node = self.body.node(value.node);
+        let Op::Constant(constant) = &node.op else {
+            return Err(Error::internal(format!("the host reads `{}` before it is made", node.name)));
+        };
+        let source = Source::Constant(self.constants.len());
+        self.constants.push(constant.0.clone());
+        self.known.insert(value, source);
+        Ok(source)
+    }
+
+    /// Notes the results of the next work. Returns their number.
+    fn make(&mut self, values: &[Value]) -> usize {
+        for (i, &value) in values.iter().enumerate() {
+            self.known.insert(value, Source::Made(self.n_made + i));
+        }
+        self.n_made += values.len();
+        values.len()
     }
 }
 
@@ -203,26 +244,29 @@ fn compile(
     piece: &Piece,
     batch_value: Option<Value>,
     numbered: &mut Option<Numbered>,
-    slots: &mut Slots<'_>,
+    sources: &mut Sources<'_>,
 ) -> Result<Work> {
-    let mut numbers = |values: &[Value]| -> SmallVec<[usize; 4]> { values.iter().map(|&v| slots.slot(v)).collect() };
+    let mut find = |values: &[Value]| -> Result<SmallVec<[Source; 4]>> {
+        values.iter().map(|&value| sources.find(value)).collect()
+    };
     Ok(match piece {
         Piece::Numbers(steps, makes) => {
             let numeric = NumericSteps::new(part.body.clone(), steps, makes.clone(), batch_value)?;
-            let (reads, writes) = (numbers(numeric.reads()), numbers(numeric.makes()));
-            Work { node: steps[0].kernel.node(), reads, writes, kind: WorkKind::Numeric(numeric) }
+            let reads = find(numeric.reads())?;
+            let n_makes = sources.make(numeric.makes());
+            Work { node: steps[0].kernel.node(), reads, n_makes, kind: WorkKind::Numeric(numeric) }
         }
         Piece::Single(step) => {
             let node = step.kernel.node();
             let (reads, kind) = match &part.body.node(node).op {
-                Op::Host(op) => (numbers(&step.inputs), WorkKind::Op(op.clone())),
+                Op::Host(op) => (find(&step.inputs)?, WorkKind::Op(op.clone())),
                 _ => {
                     let numbered = numbered.get_or_insert_with(|| Numbered::new(&part.body));
                     let rearrange = Rearrange::new(part, numbered, step, batch_value)?;
-                    (numbers(rearrange.reads()), WorkKind::Rearrange(rearrange))
+                    (find(rearrange.reads())?, WorkKind::Rearrange(rearrange))
                 }
             };
-            Work { node, reads, writes: numbers(&step.outputs), kind }
+            Work { node, reads, n_makes: sources.make(&step.outputs), kind }
         }
     })
 }

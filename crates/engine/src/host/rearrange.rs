@@ -62,7 +62,7 @@ impl Rearrange {
         &self.reads
     }
 
-    pub(super) fn run(&self, feeds: &[Array]) -> Result<Vec<Array>> {
+    pub(super) fn run(&self, feeds: &[&Array]) -> Result<Vec<Array>> {
         if let Some((at, shape)) = &self.in_order
             && let Some(dims) = with_gap(shape, feeds[*at].len())
         {
@@ -71,7 +71,7 @@ impl Rearrange {
         let mut first = 0i64;
         let mut sources: Vec<&Array> = Vec::new();
         let mut numbered = Vec::with_capacity(feeds.len());
-        for (array, is_text) in feeds.iter().zip(&self.is_text) {
+        for (&array, is_text) in feeds.iter().zip(&self.is_text) {
             if !is_text {
                 numbered.push(array.clone());
                 continue;
@@ -83,6 +83,7 @@ impl Rearrange {
         }
         let all: Vec<&[u8]> =
             sources.iter().map(|a| a.strings()).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let numbered: Vec<&Array> = numbered.iter().collect();
         let taken = self.numbers.run(&numbered, None)?;
         taken
             .iter()

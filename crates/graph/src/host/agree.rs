@@ -30,7 +30,7 @@ impl HostRules for Agree {
         Ok(smallvec![x[0].clone()])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let (a, b) = (x[0].as_slice::<i64>()?, x[1].as_slice::<i64>()?);
         match a.iter().zip(b).position(|(a, b)| a != b) {
             None if a.len() == b.len() => Ok(vec![x[0].clone()]),
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn the_first_difference_is_named() {
         let op = Agree { what: "lengths".into() };
-        let run = |a: [i64; 2], b: [i64; 2]| op.run(&[Array::from(a), Array::from(b)]);
+        let run = |a: [i64; 2], b: [i64; 2]| op.run(&[&Array::from(a), &Array::from(b)]);
         assert_eq!(run([1, 2], [1, 2]).unwrap()[0].as_slice::<i64>().unwrap(), [1, 2]);
         assert!(run([1, 2], [1, 3]).unwrap_err().to_string().contains("lengths differ: they are 2 and 3 in row 1"));
     }

@@ -47,7 +47,7 @@ impl HostRules for Bucketize {
         Ok(smallvec![TensorSpec { dtype: DType::I32, shape: x[0].shape.clone() }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let boundaries = Boundaries::new(self.values())?;
         let mut buckets = vec![0; x[0].len()];
         match x[0].dtype() {

@@ -48,7 +48,7 @@ impl HostRules for Between {
         Ok(smallvec![x[0].clone()])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let (low, high) = (f64::from_bits(self.low), f64::from_bits(self.high));
         // NaN is not between any two numbers.
         let is_outside = |v: f64| !(low..=high).contains(&v);
@@ -59,7 +59,7 @@ impl HostRules for Between {
             _ => x[0].to_f64_vec()?.into_iter().position(is_outside),
         };
         let Some(i) = found else { return Ok(vec![x[0].clone()]) };
-        let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i, x.get(1))?);
+        let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i, x.get(1).copied())?);
         let error = Error::data(format!("the {} {place} is {value}; expected {}", self.what, self.range()));
         Err(match &self.help {
             Some(help) => error.help(help),
@@ -105,10 +105,10 @@ impl HostRules for KnownTerms {
         Ok(smallvec![x[1].clone()])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         match x[1].as_slice::<i64>()?.iter().position(|&id| id < 0) {
             None => Ok(vec![x[1].clone()]),
-            Some(i) => Err(self.unknown(&x[0], i, x.get(2))?),
+            Some(i) => Err(self.unknown(x[0], i, x.get(2).copied())?),
         }
     }
 

@@ -50,7 +50,7 @@ pub trait HostRules: fmt::Debug + Send + Sync + 'static {
 
     /// Computes the results. Dtypes and known sizes of the inputs have been checked; values have
     /// not.
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>>;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>>;
 
     /// Returns the facts, beyond names and shapes, that weights trained on the results depend on:
     /// which term has which id, where ranges end, the number of hash buckets. Empty for an op that

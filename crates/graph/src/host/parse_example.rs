@@ -99,7 +99,7 @@ impl HostRules for ParseExample {
         Ok(dense)
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let (mut dense, mut values, mut splits) = (Vec::new(), Vec::new(), Vec::new());
         for feature in self.parser.parse(x[0].strings()?)? {
             match feature {

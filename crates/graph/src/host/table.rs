@@ -32,7 +32,7 @@ impl HostRules for FindId {
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: x[0].shape.clone() }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let mut ids = vec![0; x[0].len()];
         let (vocabulary, unknown) = (&self.0.vocabulary, self.0.unknown);
         match x[0].dtype() {
@@ -135,7 +135,7 @@ impl HostRules for FindTerm {
         Ok(smallvec![TensorSpec { dtype: DType::Str, shape: x[0].shape.clone() }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let wide: Vec<i64> = match x[0].dtype() {
             DType::I64 => x[0].as_slice::<i64>()?.to_vec(),
             _ => x[0].as_slice::<i32>()?.iter().map(|&v| v.into()).collect(),

@@ -34,7 +34,7 @@ impl HostRules for Unique {
         ])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let n = x[0].len();
         if n >= 1 << 31 {
             return Err(Error::unsupported(format!("there are {n} values; at most 2^31 - 1 can be made unique")));
@@ -42,8 +42,8 @@ impl HostRules for Unique {
         let (distinct, places) = match x[0].dtype() {
             DType::I32 => integers(x[0].as_slice::<i32>()?)?,
             DType::I64 => integers(x[0].as_slice::<i64>()?)?,
-            DType::Str => strings(&x[0])?,
-            _ => others(&x[0])?,
+            DType::Str => strings(x[0])?,
+            _ => others(x[0])?,
         };
         let places = match self.places {
             DType::I64 => Array::from_vec([n], places.into_iter().map(i64::from).collect())?,

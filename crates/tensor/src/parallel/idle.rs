@@ -1,27 +1,67 @@
 //! A lock-free pool of objects to reuse.
 
+use std::cell::Cell;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// The largest number of kept objects: more threads than cores rarely run one program at once.
 const KEPT: usize = 32;
 
-/// A few boxes. Each place holds one or none. Taking or keeping a box is one atomic exchange of a
-/// pointer.
-pub(super) struct Idle<T> {
-    places: [AtomicPtr<T>; KEPT],
+/// A few boxes that threads take and put back. Each place holds one box or none. Taking or keeping
+/// a box is one atomic exchange of a pointer.
+///
+/// A thread looks at its own place first. So threads that always put back what they took do not
+/// write to each other's cache lines.
+///
+/// ```
+/// use estimand_tensor::parallel::Idle;
+/// let idle: Idle<Vec<u8>> = Idle::default();
+/// let mut buffer = idle.take().unwrap_or_default();
+/// buffer.push(1);
+/// idle.keep(buffer);
+/// assert_eq!(*idle.take().expect("a kept buffer"), [1]);
+/// ```
+pub struct Idle<T> {
+    places: [Place<T>; KEPT],
+}
+
+/// A place with a cache line of its own.
+#[repr(align(64))]
+struct Place<T>(AtomicPtr<T>);
+
+/// The number of threads that have used any pool.
+static N_THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The place where this thread looks first, once it is known.
+    static FIRST: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The numbers of all places, beginning with the one of this thread.
+fn in_order() -> impl Iterator<Item = usize> {
+    // A thread that is ending has no such value any more, and begins at 0.
+    let first = FIRST.try_with(|first| {
+        first.get().unwrap_or_else(|| {
+            let new = N_THREADS.fetch_add(1, Ordering::Relaxed);
+            first.set(Some(new));
+            new
+        })
+    });
+    let first = first.unwrap_or(0);
+    (0..KEPT).map(move |i| first.wrapping_add(i) % KEPT)
 }
 
 impl<T> Default for Idle<T> {
     fn default() -> Idle<T> {
-        Idle { places: [const { AtomicPtr::new(null_mut()) }; KEPT] }
+        Idle { places: [const { Place(AtomicPtr::new(null_mut())) }; KEPT] }
     }
 }
 
 impl<T> Idle<T> {
     /// Takes a kept object, if there is one.
-    pub(super) fn take(&self) -> Option<Box<T>> {
-        self.places.iter().find_map(|place| {
+    pub fn take(&self) -> Option<Box<T>> {
+        in_order().find_map(|i| {
+            let Place(place) = &self.places[i];
             // A plain load comes first: an exchange would take the cache line from the other cores.
             if place.load(Ordering::Relaxed).is_null() {
                 return None;
@@ -33,9 +73,10 @@ impl<T> Idle<T> {
     }
 
     /// Keeps an object for later, unless enough are kept.
-    pub(super) fn keep(&self, one: Box<T>) {
+    pub fn keep(&self, one: Box<T>) {
         let one = Box::into_raw(one);
-        for place in &self.places {
+        for i in in_order() {
+            let Place(place) = &self.places[i];
             let is_free = place.load(Ordering::Relaxed).is_null();
             if is_free && place.compare_exchange(null_mut(), one, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return;

@@ -19,6 +19,7 @@
 
 mod disjoint;
 mod gate;
+mod idle;
 #[cfg(test)]
 mod model;
 
@@ -32,6 +33,7 @@ use std::time::{Duration, Instant};
 
 pub use disjoint::DisjointMut;
 use gate::Gate;
+pub use idle::Idle;
 
 use crate::cpu::float_mode::FloatMode;
 

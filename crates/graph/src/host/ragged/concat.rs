@@ -35,7 +35,7 @@ impl HostRules for RaggedConcat {
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: Shape::from([n]) }, all_splits[0].clone()])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let (values, all_splits) = x.split_at(x.len() / 2);
         let mut parts = Vec::new();
         let mut first = 0;
@@ -105,7 +105,7 @@ mod tests {
             Array::from([0i64, 2, 2]),
             Array::from([0i64, 0, 1]),
         ];
-        let out = RaggedConcat.run(&x).unwrap();
+        let out = RaggedConcat.run(&x.each_ref()).unwrap();
         assert_eq!(out[0].as_slice::<i64>().unwrap(), [0, 1, 2]);
         assert_eq!(out[1].as_slice::<i64>().unwrap(), [0, 2, 3]);
     }

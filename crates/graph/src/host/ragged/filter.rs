@@ -27,10 +27,10 @@ impl HostRules for RaggedFilter {
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: kept }, x[1].clone()])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let mask = x[0].as_slice::<bool>()?;
         let kept: Vec<i64> = (0i64..).zip(mask).filter(|(_, keep)| **keep).map(|(i, _)| i).collect();
-        let splits = kept_splits(splits(&x[1], mask.len())?, |i| mask[i]);
+        let splits = kept_splits(splits(x[1], mask.len())?, |i| mask[i]);
         Ok(vec![Array::from(kept), Array::from(splits)])
     }
 
@@ -111,10 +111,10 @@ mod tests {
     fn positions_and_splits() {
         // Rows [0, 1], [], [2, 3, 4], of which 1, 2 and 4 are kept.
         let mask = Array::from([false, true, true, false, true]);
-        let out = RaggedFilter.run(&[mask.clone(), Array::from([0i64, 2, 2, 5])]).unwrap();
+        let out = RaggedFilter.run(&[&mask, &Array::from([0i64, 2, 2, 5])]).unwrap();
         assert_eq!(out[0].as_slice::<i64>().unwrap(), [1, 2, 4]);
         assert_eq!(out[1].as_slice::<i64>().unwrap(), [0, 1, 1, 3]);
-        let error = RaggedFilter.run(&[mask, Array::from([0i64, 2])]).unwrap_err().to_string();
+        let error = RaggedFilter.run(&[&mask, &Array::from([0i64, 2])]).unwrap_err().to_string();
         assert!(error.contains("ends at 2, but there are 5 values"), "{error}");
     }
 }

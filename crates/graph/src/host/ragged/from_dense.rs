@@ -32,9 +32,9 @@ impl HostRules for FromDense {
         ])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let n_rows = x[0].dims()[0];
-        if !any_missing(&x[0])? {
+        if !any_missing(x[0])? {
             return FromRows.run(x);
         }
         let (values, splits) = match x[0].dtype() {

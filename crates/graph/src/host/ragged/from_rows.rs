@@ -29,7 +29,7 @@ impl HostRules for FromRows {
         ])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let n_rows = x[0].dims()[0];
         let width = x[0].len().checked_div(n_rows).unwrap_or(0);
         let splits: Vec<i64> = (0..=n_rows).map(|row| (row * width) as i64).collect();
@@ -67,10 +67,10 @@ mod tests {
 
     #[test]
     fn every_value_is_kept() {
-        let out = FromRows.run(&[Array::from_vec([2, 2], vec![-1i64, 3, 0, -1]).unwrap()]).unwrap();
+        let out = FromRows.run(&[&Array::from_vec([2, 2], vec![-1i64, 3, 0, -1]).unwrap()]).unwrap();
         assert_eq!(out[0].as_slice::<i64>().unwrap(), [-1, 3, 0, -1]);
         assert_eq!(out[1].as_slice::<i64>().unwrap(), [0, 2, 4]);
-        let empty = FromRows.run(&[Array::zeros(DType::F32, [0, 3]).unwrap()]).unwrap();
+        let empty = FromRows.run(&[&Array::zeros(DType::F32, [0, 3]).unwrap()]).unwrap();
         assert_eq!(empty[1].as_slice::<i64>().unwrap(), [0]);
     }
 }

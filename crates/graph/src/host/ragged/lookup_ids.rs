@@ -60,16 +60,16 @@ impl HostRules for LookupIds {
         Ok(specs)
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let ids = &*wide_ids(&x[0])?;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let ids = &*wide_ids(x[0])?;
         if ids.len() >= 1 << 31 {
             return Err(Error::unsupported(format!(
                 "one lookup has {} ids; at most 2^31 - 1 are supported",
                 ids.len()
             )));
         }
-        let splits = splits(&x[1], ids.len())?;
-        let weights = check_weights(x.get(2), ids.len())?;
+        let splits = splits(x[1], ids.len())?;
+        let weights = check_weights(x.get(2).copied(), ids.len())?;
         let light = |i: usize| self.drop_light && weights.is_some_and(|w| w[i] <= 0.0);
         let keep = |i: usize| ids[i] >= 0 && !light(i);
         let limit = self.n_rows.map_or(i64::MAX, |n| n as i64);
@@ -78,7 +78,7 @@ impl HostRules for LookupIds {
         }
         if (0..ids.len()).all(keep) {
             let (distinct, places) = distinct(ids)?;
-            return Ok([distinct, places, x[1].clone()].into_iter().chain(x.get(2).cloned()).collect());
+            return Ok([distinct, places, x[1].clone()].into_iter().chain(x.get(2).copied().cloned()).collect());
         }
         let positions: Vec<usize> = (0..ids.len()).filter(|&i| keep(i)).collect();
         let kept: Vec<i64> = positions.iter().map(|&i| ids[i]).collect();
@@ -173,14 +173,14 @@ mod tests {
         let ids = Array::from([5i32, -1, 5, 2, 5]);
         let splits = Array::from([0i64, 3, 3, 5]);
         let weights = Array::from([1f32, 2.0, 0.0, 3.0, 4.0]);
-        let out = lookup(true).run(&[ids.clone(), splits.clone(), weights.clone()]).unwrap();
+        let out = lookup(true).run(&[&ids, &splits, &weights]).unwrap();
         assert_eq!(out[0].as_slice::<i64>().unwrap(), [5, 2]);
         assert_eq!(out[1].as_slice::<i32>().unwrap(), [0, 1, 0]);
         assert_eq!(out[2].as_slice::<i64>().unwrap(), [0, 1, 1, 3]);
         assert_eq!(out[3].as_slice::<f32>().unwrap(), [1.0, 3.0, 4.0]);
-        let sum = lookup(false).run(&[ids.clone(), splits.clone(), weights]).unwrap();
+        let sum = lookup(false).run(&[&ids, &splits, &weights]).unwrap();
         assert_eq!(sum[3].as_slice::<f32>().unwrap(), [1.0, 0.0, 3.0, 4.0]);
-        let error = lookup(false).run(&[ids, splits, Array::from([1f32])]).unwrap_err();
+        let error = lookup(false).run(&[&ids, &splits, &Array::from([1f32])]).unwrap_err();
         assert!(error.to_string().contains("1 weights for 5 ids"));
     }
 
@@ -188,22 +188,22 @@ mod tests {
     fn an_id_beyond_the_table_is_named_with_its_row() {
         let (ids, splits) = (Array::from([2i64, -7, 3, 12]), Array::from([0i64, 2, 2, 4]));
         let table = LookupIds { n_rows: Some(3), ..lookup(false) };
-        let error = table.run(&[ids.clone(), splits.clone()]).unwrap_err().to_string();
+        let error = table.run(&[&ids, &splits]).unwrap_err().to_string();
         assert_eq!(error, "the id 3 in row 2 is not in [0, 3)\n  help: check the ids against the size of the table");
-        assert!(LookupIds { n_rows: Some(13), ..lookup(false) }.run(&[ids.clone(), splits.clone()]).is_ok());
+        assert!(LookupIds { n_rows: Some(13), ..lookup(false) }.run(&[&ids, &splits]).is_ok());
         let (feature, column) = ("age".to_string(), "identity(\"age\", ..)".to_string());
         let source = IdSource { feature, column, otherwise: "drop them", by_row: true };
         let named = LookupIds { source: Some(source.clone()), ..table.clone() };
-        let error = named.run(&[ids.clone(), splits.clone()]).unwrap_err().to_string();
+        let error = named.run(&[&ids, &splits]).unwrap_err().to_string();
         let expected = "feature `age` has the id 3 in row 2; expected 0 to 2\n  \
                         help: give identity(\"age\", ..) at least 13 buckets, or drop them";
         assert_eq!(error, expected);
         let steps = LookupIds { source: Some(IdSource { by_row: false, ..source }), ..table };
-        let error = steps.run(&[ids, splits]).unwrap_err().to_string();
+        let error = steps.run(&[&ids, &splits]).unwrap_err().to_string();
         assert!(error.starts_with("feature `age` has the id 3; expected 0 to 2\n"), "{error}");
         // An id that is dropped for its weight is no error.
         let light = LookupIds { n_rows: Some(3), ..lookup(true) };
         let x = [Array::from([9i64, 1]), Array::from([0i64, 2]), Array::from([0f32, 1.0])];
-        assert_eq!(light.run(&x).unwrap()[0].as_slice::<i64>().unwrap(), [1]);
+        assert_eq!(light.run(&x.each_ref()).unwrap()[0].as_slice::<i64>().unwrap(), [1]);
     }
 }

@@ -39,10 +39,10 @@ impl HostRules for MultiHot {
         ])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let ids = wide_ids(&x[0])?;
-        let splits = splits(&x[1], ids.len())?;
-        let weights = check_weights(x.get(2), ids.len())?;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let ids = wide_ids(x[0])?;
+        let splits = splits(x[1], ids.len())?;
+        let weights = check_weights(x.get(2).copied(), ids.len())?;
         let mut places = Vec::with_capacity(2 * ids.len());
         let mut counts = Vec::with_capacity(ids.len());
         for (row, ends) in splits.windows(2).enumerate() {
@@ -98,13 +98,13 @@ mod tests {
     fn ids_outside_count_nowhere() {
         // Rows [1, 1, 7], [], [0, -1].
         let (ids, splits) = (Array::from([1i32, 1, 7, 0, -1]), Array::from([0i64, 3, 3, 5]));
-        let out = MultiHot { depth: 2 }.run(&[ids.clone(), splits.clone()]).unwrap();
+        let out = MultiHot { depth: 2 }.run(&[&ids, &splits]).unwrap();
         assert_eq!(out[0].as_slice::<i64>().unwrap(), [0, 1, 0, 1, 2, 0]);
         assert_eq!(out[1].as_slice::<f32>().unwrap(), [1.0; 3]);
         let weights = Array::from([0.5f32, -2.0, 9.0, 3.0, 9.0]);
-        let out = MultiHot { depth: 2 }.run(&[ids.clone(), splits.clone(), weights]).unwrap();
+        let out = MultiHot { depth: 2 }.run(&[&ids, &splits, &weights]).unwrap();
         assert_eq!(out[1].as_slice::<f32>().unwrap(), [0.5, -2.0, 3.0]);
-        let error = MultiHot { depth: 2 }.run(&[ids, splits, Array::from([1f32])]).unwrap_err().to_string();
+        let error = MultiHot { depth: 2 }.run(&[&ids, &splits, &Array::from([1f32])]).unwrap_err().to_string();
         assert!(error.contains("1 weights for 5 ids"), "{error}");
     }
 }

@@ -23,10 +23,10 @@ impl HostRules for RowIds {
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: x[1].shape.dims().iter().take(1).copied().collect() }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let n = x[1].dims().first().copied().unwrap_or(0);
         let mut ids = Vec::with_capacity(n);
-        for (row, ends) in splits(&x[0], n)?.windows(2).enumerate() {
+        for (row, ends) in splits(x[0], n)?.windows(2).enumerate() {
             ids.resize(ends[1] as usize, row as i64);
         }
         Ok(vec![Array::from_vec([n], ids)?])

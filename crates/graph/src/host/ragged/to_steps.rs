@@ -37,8 +37,8 @@ impl HostRules for ToSteps {
         Ok(smallvec![TensorSpec { dtype: x[0].dtype, shape }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let splits = splits(&x[1], x[0].len())?;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let splits = splits(x[1], x[0].len())?;
         let steps = x[2].item::<i64>()?;
         let n_steps = usize::try_from(steps)
             .map_err(|_| Error::shape(format!("the number of steps is {steps}; expected 0 or more")))?;
@@ -115,7 +115,7 @@ mod tests {
         let op = ToSteps { dims: vec![2], n_steps: Graph::ANY };
         let splits = Array::from([0i64, 3, 3, 4]);
         let run = |values: Array, steps: i64, padding: Array| {
-            op.run(&[values, splits.clone(), Array::scalar(steps), padding]).map(|mut out| out.remove(0))
+            op.run(&[&values, &splits, &Array::scalar(steps), &padding]).map(|mut out| out.remove(0))
         };
         let out = run(Array::from([1f32, 2.0, 3.0, 4.0]), 2, Array::scalar(-1f32)).unwrap();
         assert_eq!(out.dims(), [3, 2, 2]);

@@ -39,9 +39,9 @@ impl HostRules for SparseConcat {
         Ok(smallvec![spec(DType::I64, index_shape(total, rank)), spec(x[n].dtype, [total]), spec(DType::I64, [rank])])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let n = x.len() / 3;
-        let parts = (0..n).map(|i| Sparse::new(&x[i], x[n + i].len(), &x[2 * n + i])).collect::<Result<Vec<_>>>()?;
+        let parts = (0..n).map(|i| Sparse::new(x[i], x[n + i].len(), x[2 * n + i])).collect::<Result<Vec<_>>>()?;
         let mut sizes = parts[0].sizes.clone();
         let axis = self.resolved(sizes.len())?;
         sizes[axis] = 0;
@@ -91,8 +91,8 @@ impl SparseConcat {
 }
 
 /// Concatenates lists.
-fn joined(lists: &[Array]) -> Result<Array> {
-    let n = lists.iter().map(Array::len).sum::<usize>();
+fn joined(lists: &[&Array]) -> Result<Array> {
+    let n = lists.iter().map(|list| list.len()).sum::<usize>();
     if lists[0].dtype() == DType::Str {
         let mut all = Strings::with_capacity(n);
         for list in lists {
@@ -100,6 +100,6 @@ fn joined(lists: &[Array]) -> Result<Array> {
         }
         return Array::from_string_list([n], all);
     }
-    let bytes: Vec<u8> = lists.iter().flat_map(Array::bytes).copied().collect();
+    let bytes: Vec<u8> = lists.iter().flat_map(|list| list.bytes()).copied().collect();
     Array::from_bytes(lists[0].dtype(), [n], &bytes)
 }

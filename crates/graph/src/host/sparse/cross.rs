@@ -73,19 +73,19 @@ impl HostRules for SparseCross {
         Ok(smallvec![spec(DType::I64, index_shape(total, 2)), spec(dtype, [total]), spec(DType::I64, [Dim::Known(2)])])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let n = self.n_sparse;
         let n_rows = match n {
             0 => x[0].dims()[0],
-            _ => sizes(&x[2 * n])?.first().copied().unwrap_or(0),
+            _ => sizes(x[2 * n])?.first().copied().unwrap_or(0),
         };
         if n_rows > MAX_CROSSED_VALUES {
             return Err(Error::shape(format!("the cross has {n_rows} rows; expected at most {MAX_CROSSED_VALUES}")));
         }
-        let splits = (0..n).map(|i| row_splits(&x[i], n_rows)).collect::<Result<Vec<_>>>()?;
+        let splits = (0..n).map(|i| row_splits(x[i], n_rows)).collect::<Result<Vec<_>>>()?;
         let mut keys = Vec::with_capacity(x.len() - 2 * n);
         for (i, splits) in splits.iter().enumerate() {
-            keys.push(CrossKey { values: values(&x[n + i])?, rows: CrossRows::Ragged(splits) });
+            keys.push(CrossKey { values: values(x[n + i])?, rows: CrossRows::Ragged(splits) });
         }
         for key in &x[3 * n..] {
             keys.push(CrossKey { values: values(key)?, rows: CrossRows::Dense { width: key.dims()[1] } });

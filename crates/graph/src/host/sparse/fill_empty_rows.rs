@@ -46,8 +46,8 @@ impl HostRules for SparseFillEmptyRows {
         ])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let sparse = Sparse::new(&x[0], x[1].len(), &x[2])?;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let sparse = Sparse::new(x[0], x[1].len(), x[2])?;
         let n_rows = sparse.sizes[0];
         if n_rows > MAX_ROWS {
             return Err(Error::shape(format!("the sparse tensor has {n_rows} rows; at most {MAX_ROWS} can be filled")));
@@ -87,7 +87,7 @@ impl HostRules for SparseFillEmptyRows {
         let empty: Vec<bool> = counts.iter().map(|&count| count == 0).collect();
         Ok(vec![
             Array::from_vec([total, sparse.rank], indices)?,
-            picked(&x[1], &[total], source.into_iter(), &x[3])?,
+            picked(x[1], &[total], source.into_iter(), x[3])?,
             Array::from(empty),
             Array::from(went),
         ])

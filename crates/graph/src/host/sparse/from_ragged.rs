@@ -28,7 +28,7 @@ impl HostRules for RaggedToSparse {
         Ok(smallvec![spec(DType::I64, indices), x[1].clone(), spec(DType::I64, [Dim::Known(2)])])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let (splits, n) = (x[0].as_slice::<i64>()?, x[1].len());
         let bad = |what: String| Error::shape(format!("invalid row_splits: {what}"));
         if splits.first() != Some(&0) || splits.last() != Some(&(n as i64)) {

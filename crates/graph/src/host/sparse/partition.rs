@@ -31,9 +31,9 @@ impl HostRules for PartitionPlaces {
         Ok((0..n).map(|i| spec(DType::I64, [inference.axis(i, 0)])).collect())
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let mut lists: Vec<Vec<i64>> = vec![Vec::new(); self.n];
-        for (row, list) in integers(&x[0])?.into_iter().enumerate() {
+        for (row, list) in integers(x[0])?.into_iter().enumerate() {
             let place = usize::try_from(list).ok().and_then(|list| lists.get_mut(list));
             let place = place.ok_or_else(|| {
                 Error::index(format!("row {row} is for list {list}; expected 0 or more and less than {}", self.n))
@@ -77,8 +77,8 @@ impl HostRules for StitchPlaces {
         Ok(smallvec![spec(DType::I64, Shape::from([inference.axis(0, 0)]))])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let rows = integers(&x[0])?;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let rows = integers(x[0])?;
         let n = rows.iter().max().map_or(0, |last| last.saturating_add(1));
         if rows.iter().any(|row| !(0..MAX_ROWS).contains(row)) {
             return Err(Error::index(format!(

@@ -25,12 +25,12 @@ impl HostRules for SparseReorder {
         Ok(smallvec![spec(DType::I64, x[0].shape.clone()), x[1].clone()])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let sparse = Sparse::new(&x[0], x[1].len(), &x[2])?;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let sparse = Sparse::new(x[0], x[1].len(), x[2])?;
         let mut order: Vec<usize> = (0..sparse.len()).collect();
         order.sort_by_key(|&i| sparse.index(i));
         let indices: Vec<i64> = order.iter().flat_map(|&i| sparse.index(i)).copied().collect();
-        Ok(vec![Array::from_vec(x[0].dims(), indices)?, reordered(&x[1], &order)?])
+        Ok(vec![Array::from_vec(x[0].dims(), indices)?, reordered(x[1], &order)?])
     }
 
     fn meaning(&self) -> Vec<Said> {

@@ -28,9 +28,9 @@ impl HostRules for SparseReshape {
         Ok(smallvec![spec(DType::I64, [n, rank]), spec(DType::I64, [rank])])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let sparse = Sparse::new(&x[0], x[0].dims()[0], &x[1])?;
-        let sizes = target(&sparse.sizes, &integers(&x[2])?)?;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let sparse = Sparse::new(x[0], x[0].dims()[0], x[1])?;
+        let sizes = target(&sparse.sizes, &integers(x[2])?)?;
         let mut indices = vec![0i64; sparse.len() * sizes.len()];
         for i in 0..sparse.len() {
             let index = sparse.checked(i)?.iter().zip(&sparse.sizes);

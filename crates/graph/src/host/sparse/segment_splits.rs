@@ -36,8 +36,8 @@ impl HostRules for SegmentSplits {
         Ok(smallvec![spec(DType::I64, [inference.axis(0, 0)])])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let ids = integers(&x[0])?;
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let ids = integers(x[0])?;
         let n_segments = match x.get(1) {
             Some(n) => integers(n)?[0],
             None => ids.last().map_or(0, |last| last.saturating_add(1)),

@@ -30,9 +30,9 @@ impl HostRules for SparseSlice {
         Ok(smallvec![spec(DType::I64, index_shape(n, rank)), spec(x[1].dtype, [n]), spec(DType::I64, [rank])])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let sparse = Sparse::new(&x[0], x[1].len(), &x[2])?;
-        let (start, size) = (sizes(&x[3])?, sizes(&x[4])?);
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let sparse = Sparse::new(x[0], x[1].len(), x[2])?;
+        let (start, size) = (sizes(x[3])?, sizes(x[4])?);
         if start.len() != sparse.rank || size.len() != sparse.rank {
             return Err(Error::shape(format!(
                 "the slice begins at {start:?} and has the size {size:?}; expected one number for each of the {} axes",
@@ -49,7 +49,7 @@ impl HostRules for SparseSlice {
         let order: Vec<usize> = (0..sparse.len()).filter(inside).collect();
         let moved = |i: &usize| sparse.index(*i).iter().zip(&start).map(|(&k, &first)| k - first as i64);
         let indices: Vec<i64> = order.iter().flat_map(moved).collect();
-        Ok(vec![Array::from_vec([order.len(), sparse.rank], indices)?, reordered(&x[1], &order)?, size_list(&kept)])
+        Ok(vec![Array::from_vec([order.len(), sparse.rank], indices)?, reordered(x[1], &order)?, size_list(&kept)])
     }
 
     fn meaning(&self) -> Vec<Said> {

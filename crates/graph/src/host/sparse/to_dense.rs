@@ -46,8 +46,8 @@ impl HostRules for SparseToDense {
         Ok(smallvec![spec(x[2].dtype, shape)])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let (indices, sizes) = (integers(&x[0])?, sizes(&x[1])?);
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let (indices, sizes) = (integers(x[0])?, sizes(x[1])?);
         let total = element_count(&sizes)?;
         if total > MAX_ELEMENTS {
             return Err(Error::shape(format!(
@@ -84,7 +84,7 @@ impl HostRules for SparseToDense {
             source[place] = if x[2].rank() == 0 { 1 } else { i as u32 + 1 };
         }
         let source = source.into_iter().map(|n| n.checked_sub(1).map(|i| i as usize));
-        Ok(vec![picked(&x[2], &sizes, source, &x[3])?])
+        Ok(vec![picked(x[2], &sizes, source, x[3])?])
     }
 
     fn meaning(&self) -> Vec<Said> {

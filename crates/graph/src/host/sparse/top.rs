@@ -33,8 +33,8 @@ impl HostRules for Top {
         Ok(smallvec![spec(x[0].dtype, [self.k]), spec(DType::I32, [self.k])])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let (k, n) = (integers(&x[1])?[0], x[0].len());
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let (k, n) = (integers(x[1])?[0], x[0].len());
         let k = usize::try_from(k).ok().filter(|&k| k <= n);
         let k = k.ok_or_else(|| Error::shape(format!("k is {}; expected 0 to {n}, the number of elements", x[1])))?;
         match x[0].dtype() {

@@ -28,7 +28,7 @@ impl HostRules for Where {
         Ok(smallvec![spec(DType::I64, shape)])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let dims = x[0].dims();
         let mut indices = Vec::new();
         let mut n = 0;

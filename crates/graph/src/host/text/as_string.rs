@@ -43,11 +43,11 @@ impl HostRules for AsString {
         accepts(x[0].dtype != DType::Str, x[0].dtype)?;
         // Invalid settings are reported before the first number arrives.
         let empty = Array::zeros(x[0].dtype, [0])?;
-        self.run(&[empty])?;
+        self.run(&[&empty])?;
         Ok(smallvec![TensorSpec { dtype: DType::Str, shape: x[0].shape.clone() }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let settings = self.settings();
         let mut text = Strings::with_capacity(x[0].len());
         match x[0].dtype() {

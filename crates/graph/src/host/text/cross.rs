@@ -60,9 +60,9 @@ impl HostRules for Cross {
         ])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let (ragged, dense) = x.split_at(2 * self.n_ragged);
-        let widened: Vec<Vec<i64>> = x.iter().map(widen).collect();
+        let widened: Vec<Vec<i64>> = x.iter().copied().map(widen).collect();
         let values = |i: usize| -> Result<CrossValues<'_>> {
             Ok(match x[i].dtype() {
                 DType::Str => CrossValues::Strings(x[i].string_slice()?),

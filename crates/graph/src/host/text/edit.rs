@@ -48,7 +48,7 @@ impl HostRules for Edit {
         Ok(smallvec![x[0].clone()])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let strings = x[0].string_slice()?;
         let mut out = Strings::with_capacity(strings.len());
         match self {

@@ -29,7 +29,7 @@ impl HostRules for StringEqual {
         Ok(smallvec![TensorSpec { dtype: DType::Bool, shape }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let dims = broadcast_dims(x[0].dims(), x[1].dims())?;
         let (a, b) = (x[0].string_slice()?, x[1].string_slice()?);
         let n = dims.iter().product();

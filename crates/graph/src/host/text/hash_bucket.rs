@@ -38,7 +38,7 @@ impl HostRules for HashBucket {
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: x[0].shape.clone() }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let buckets = Buckets::new(self.n)?;
         let mut out = vec![0; x[0].len()];
         match (x[0].dtype(), self.key) {

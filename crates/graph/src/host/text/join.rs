@@ -43,8 +43,8 @@ impl HostRules for StringJoin {
         Ok(smallvec![TensorSpec { dtype: DType::Str, shape }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let dims = x.iter().map(Array::dims).find(|dims| !dims.is_empty()).unwrap_or_default();
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
+        let dims = x.iter().map(|a| a.dims()).find(|dims| !dims.is_empty()).unwrap_or_default();
         if let Some(other) = x.iter().find(|a| a.rank() > 0 && a.dims() != dims) {
             return Err(Error::shape(format!(
                 "cannot join strings of the shapes {dims:?} and {:?}; expected equal shapes or single strings",
@@ -52,7 +52,7 @@ impl HostRules for StringJoin {
             )));
         }
         let input = |a: &'_ Array| -> Result<usize> { Ok(a.string_slice()?.len()) };
-        let n = x.iter().find(|a| a.rank() > 0).map_or(Ok(1), input)?;
+        let n = x.iter().copied().find(|a| a.rank() > 0).map_or(Ok(1), input)?;
         let mut inputs = Vec::with_capacity(x.len());
         for array in x {
             let strings = array.string_slice()?;
@@ -87,7 +87,7 @@ impl HostRules for ReduceJoin {
         Ok(smallvec![TensorSpec { dtype: DType::Str, shape: shape.collect() }])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let axes: Vec<i64> = self.axes.iter().map(|axis| axis as i64).collect();
         let (joined, dims) = reduce_join(x[0].string_slice()?, x[0].dims(), &axes, self.keep_dims, &self.separator)?;
         Ok(vec![Array::from_string_list(dims, joined)?])

@@ -35,7 +35,7 @@ impl HostRules for StringLength {
         each(x[0], DType::I32)
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let mut lengths = vec![0; x[0].len()];
         length(x[0].string_slice()?, if self.utf8 { Unit::Utf8Char } else { Unit::Byte }, &mut lengths);
         Ok(vec![Array::from_vec(x[0].dims(), lengths)?])
@@ -63,7 +63,7 @@ impl HostRules for ToNumber {
         }
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let (strings, dims) = (x[0].string_slice()?, x[0].dims());
         macro_rules! numbers {
             ($t:ty) => {{
@@ -99,7 +99,7 @@ impl HostRules for FullMatch {
         each(x[0], DType::Bool)
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let mut matches = vec![false; x[0].len()];
         RegexFullMatch::new(&self.pattern)?.apply(x[0].string_slice()?, &mut matches);
         Ok(vec![Array::from_vec(x[0].dims(), matches)?])

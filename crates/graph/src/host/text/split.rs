@@ -33,7 +33,7 @@ impl HostRules for StringSplit {
         ])
     }
 
-    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+    fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let (words, splits) = split(x[0].string_slice()?, &self.separator, self.max_split);
         Ok(vec![Array::from(words), Array::from(splits)])
     }
