@@ -8,6 +8,8 @@ use estimand_tensor::{DType, Error, Result, Shape};
 use estimand_wire::GraphDef;
 
 use super::Named;
+use super::inline::Inlined;
+use super::library::Library;
 use super::limits::ReadLimits;
 use super::node_reader::dtype;
 use super::nodes::Nodes;
@@ -61,7 +63,10 @@ pub fn read_graph_def_within(
     limits: &ReadLimits,
 ) -> Result<ReadGraph> {
     limits.check_graph(def)?;
-    let nodes = Nodes::new(def)?;
+    let library = Library::new(def, &[], limits);
+    let roots: Vec<String> = outputs.iter().map(ToString::to_string).collect();
+    let inlined = Inlined::graph(def, &library, &roots)?;
+    let nodes = Nodes::new(&inlined, &library)?;
     let mut reader = Reader::new(&nodes, &Alone, limits);
     let _line = reader.graph.line(Location::caller(), file!());
     let mut placeholders = Named::new();

@@ -150,6 +150,12 @@ impl ReadLimits {
         within(*sum, self.repeated_bytes, "bytes of repeated constants", "repeated_bytes")
     }
 
+    /// Checks the sums of nodes and bytes that calls of functions copy.
+    pub(super) fn check_copies(&self, nodes: usize, bytes: usize) -> Result<()> {
+        within(nodes, self.nodes, "nodes with those of called functions", "nodes")?;
+        within(bytes, self.repeated_bytes, "bytes in the nodes of called functions", "repeated_bytes")
+    }
+
     /// Checks the number of elements that a node produces, given `sources` elements of variables,
     /// constants and feeds.
     pub(super) fn check_elements(&self, n: usize, sources: usize) -> Result<()> {

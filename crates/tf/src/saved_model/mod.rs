@@ -16,7 +16,8 @@
 //! ```
 //!
 //! A model is read in this order: [`SavedModel::open`] reads `saved_model.pb`; `signature.rs` makes
-//! placeholders of a signature's inputs; `nodes.rs` orders the nodes that its outputs need;
+//! placeholders of a signature's inputs; `inline.rs` replaces calls by the nodes of their functions;
+//! `nodes.rs` orders the nodes that its outputs need;
 //! `reader.rs` reads them one by one, each by its rule in `rules/`, which gets its inputs through
 //! `node_reader.rs`; `numbers.rs` tracks the integers that shapes are computed from; `variables.rs`
 //! finds the values of variables in the checkpoint.
@@ -30,7 +31,9 @@ mod checks;
 mod composed;
 mod graph;
 mod growth;
+mod inline;
 mod inspect;
+mod library;
 mod limits;
 mod node_output;
 mod node_reader;
@@ -48,6 +51,7 @@ use std::{fs, io};
 
 use estimand_graph::State;
 use estimand_tensor::{Error, Result, Shape};
+use estimand_wire::function_def::OpDef;
 use estimand_wire::saved_model::Encoding;
 use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto, SignatureDef, TensorInfo};
 use indexmap::IndexMap;
@@ -161,6 +165,12 @@ impl SavedModel {
 
     fn place(&self, error: Error, signature: &str) -> Error {
         error.context(format!("while reading signature `{signature}` of {}", self.folder.display()))
+    }
+
+    /// The signatures of the ops that the graph uses.
+    fn ops(&self) -> &[OpDef] {
+        let info = self.meta_graph.meta_info_def.as_ref();
+        info.and_then(|info| info.stripped_op_list.as_ref()).map_or(&[], |list| &list.op)
     }
 
     fn graph_def(&self) -> Result<&GraphDef> {

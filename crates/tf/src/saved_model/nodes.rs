@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use estimand_graph::looks::look;
 use estimand_tensor::{Error, Result};
-use estimand_wire::{FunctionDef, GraphDef, NodeDef};
+use estimand_wire::NodeDef;
 
 use super::checks::Check;
+use super::inline::Inlined;
+use super::library::Library;
 use super::rules;
 
 /// An output of a node: `node:output`.
@@ -22,21 +24,21 @@ pub(super) struct Nodes<'a> {
     by_name: HashMap<&'a str, usize>,
     /// The nodes that fill tables, by the table's node.
     initializers: HashMap<usize, usize>,
-    functions: HashMap<&'a str, &'a FunctionDef>,
+    inlined: &'a Inlined<'a>,
+    library: &'a Library<'a>,
 }
 
 impl<'a> Nodes<'a> {
-    pub(super) fn new(graph: &'a GraphDef) -> Result<Nodes<'a>> {
-        let mut by_name = HashMap::with_capacity(graph.node.len());
-        for (i, def) in graph.node.iter().enumerate() {
+    pub(super) fn new(inlined: &'a Inlined<'a>, library: &'a Library<'a>) -> Result<Nodes<'a>> {
+        let defs = &*inlined.nodes;
+        let mut by_name = HashMap::with_capacity(defs.len());
+        for (i, def) in defs.iter().enumerate() {
             if by_name.insert(def.name.as_str(), i).is_some() {
                 return Err(Error::config(format!("the graph has two nodes named `{}`", def.name)));
             }
         }
-        let functions = graph.library.iter().flat_map(|library| &library.function);
-        let functions = functions.filter_map(|def| Some((def.signature.as_ref()?.name.as_str(), def))).collect();
-        let mut nodes = Nodes { defs: &graph.node, by_name, initializers: HashMap::new(), functions };
-        for (i, def) in graph.node.iter().enumerate() {
+        let mut nodes = Nodes { defs, by_name, initializers: HashMap::new(), inlined, library };
+        for (i, def) in defs.iter().enumerate() {
             if rules::fills_table(&def.op)
                 && let Some(table) = def.input.first()
             {
@@ -54,9 +56,18 @@ impl<'a> Nodes<'a> {
         self.defs.iter().enumerate()
     }
 
-    /// The function with a name.
-    pub(super) fn function(&self, name: &str) -> Option<&'a FunctionDef> {
-        self.functions.get(name).copied()
+    /// The functions that nodes may name.
+    pub(super) fn library(&self) -> &'a Library<'a> {
+        self.library
+    }
+
+    /// Names a node, its op and its function, for errors.
+    pub(super) fn describe(&self, node: usize) -> String {
+        let NodeDef { name, op, .. } = self.def(node);
+        match self.inlined.function(node) {
+            Some(function) => format!("node `{name}` ({op}) of function `{function}`"),
+            None => format!("node `{name}` ({op})"),
+        }
     }
 
     /// The node that fills a table.
@@ -149,27 +160,26 @@ impl<'a> Nodes<'a> {
 
     /// An error that names every op among these nodes that cannot be read.
     pub(super) fn check_supported(&self, order: &[usize]) -> Result<()> {
-        let mut unknown: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+        let mut unknown: BTreeMap<&str, (String, usize)> = BTreeMap::new();
         for &node in order {
             let def = self.def(node);
             if !rules::is_known(&def.op) {
-                unknown.entry(&def.op).or_insert((&def.name, 0)).1 += 1;
+                let place = || match self.inlined.function(node) {
+                    Some(function) => format!("`{}` of function `{function}`", def.name),
+                    None => format!("`{}`", def.name),
+                };
+                unknown.entry(&def.op).or_insert_with(|| (place(), 0)).1 += 1;
             }
         }
         if unknown.is_empty() {
             return Ok(());
         }
-        let text = |(op, (node, n)): (&&str, &(&str, usize))| match n {
-            1 => format!("{op} (node `{node}`)"),
-            n => format!("{op} ({n} nodes, such as `{node}`)"),
+        let text = |(op, (place, n)): (&&str, &(String, usize))| match n {
+            1 => format!("{op} (node {place})"),
+            n => format!("{op} ({n} nodes, such as {place})"),
         };
         let list: Vec<String> = unknown.iter().map(text).collect();
-        let error = Error::unsupported(format!("the graph uses ops that cannot be read: {}", list.join(", ")));
-        Err(match unknown.keys().any(|op| op.ends_with("PartitionedCall")) {
-            true => error.help(
-                "export the model with an Estimator; functions, which `tf.saved_model.save` writes, cannot be read",
-            ),
-            false => error.help("export a signature without them, or compute that part outside the model"),
-        })
+        Err(Error::unsupported(format!("the graph uses ops that cannot be read: {}", list.join(", ")))
+            .help("export a signature without them, or compute that part outside the model"))
     }
 }

@@ -82,8 +82,7 @@ impl<'a> Reader<'a> {
         let order = self.nodes.needed(outputs, &given)?;
         self.nodes.check_supported(&order)?;
         for node in order {
-            let def = self.nodes.def(node);
-            self.read_node(node).map_err(|e| e.context(format!("in node `{}` ({})", def.name, def.op)))?;
+            self.read_node(node).map_err(|e| e.context(format!("in {}", self.nodes.describe(node))))?;
         }
         Ok(())
     }

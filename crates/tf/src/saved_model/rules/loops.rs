@@ -68,7 +68,7 @@ fn foreign() -> Error {
 
 fn function<'a>(call: &NodeReader<'_, 'a>, key: &str) -> Option<&'a FunctionDef> {
     match call.def.attr.get(key)?.value.as_ref()? {
-        Attr::Func(function) if function.attr.is_empty() => call.reader.nodes.function(&function.name),
+        Attr::Func(function) if function.attr.is_empty() => call.reader.nodes.library().function(&function.name),
         _ => None,
     }
 }
