@@ -75,12 +75,8 @@ impl<'a> Library<'a> {
         let outputs: &[ArgDef] = match (self.ops.get(def.op.as_str()), self.function(&def.op)) {
             (Some(op), _) => &op.output_arg,
             (None, Some(function)) => function.signature.as_ref().map_or(&[], |signature| &signature.output_arg),
-            (None, None) => {
-                return Err(Error::config(format!(
-                    "the file does not describe the op {}, so the output `{name}` of `{}` cannot be found",
-                    def.op, def.name
-                )));
-            }
+            // TF: files do not describe ops that only the steps of loops use.
+            (None, None) => return undescribed(def, name, index),
         };
         let mut first = 0usize;
         for output in outputs {
@@ -89,13 +85,56 @@ impl<'a> Library<'a> {
                 if index >= n {
                     return Err(Error::index(format!("the output `{name}` of `{}` has {n} tensors", def.name)));
                 }
-                return Ok(first + index);
+                return Ok(first.saturating_add(index));
             }
             first = first.saturating_add(n);
         }
         let known = outputs.iter().map(|output| output.name.as_str());
         Err(Error::unknown("output", name, known).context(format!("in node `{}` ({})", def.name, def.op)))
     }
+}
+
+/// The ops with several outputs, and the names of these. Other ops have one output.
+const SEVERAL: [(&str, &[&str]); 19] = [
+    ("FusedBatchNorm", &BATCH_NORM),
+    ("FusedBatchNormV2", &BATCH_NORM),
+    ("FusedBatchNormV3", &BATCH_NORM),
+    ("BroadcastGradientArgs", &["r0", "r1"]),
+    ("RaggedTensorToSparse", &["sparse_indices", "sparse_values", "sparse_dense_shape"]),
+    ("SoftmaxCrossEntropyWithLogits", &["loss", "backprop"]),
+    ("SparseSoftmaxCrossEntropyWithLogits", &["loss", "backprop"]),
+    ("SparseConcat", &SPARSE),
+    ("SparseCross", &SPARSE),
+    ("SparseCrossV2", &SPARSE),
+    ("SparseSlice", &SPARSE),
+    (
+        "SparseFillEmptyRows",
+        &["output_indices", "output_values", "empty_row_indicator", "reverse_index_map"],
+    ),
+    ("SparseReorder", &["output_indices", "output_values"]),
+    ("SparseReshape", &["output_indices", "output_shape"]),
+    ("StringSplitV2", &["indices", "values", "shape"]),
+    ("TopKV2", &["values", "indices"]),
+    ("Unique", &["y", "idx"]),
+    ("ParseExample", &[]),
+    ("ParseExampleV2", &[]),
+];
+
+const BATCH_NORM: [&str; 6] =
+    ["y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2", "reserve_space_3"];
+
+const SPARSE: [&str; 3] = ["output_indices", "output_values", "output_shape"];
+
+/// The number of an output of an op that the file does not describe.
+fn undescribed(def: &NodeDef, name: &str, index: usize) -> Result<usize> {
+    let Some((_, names)) = SEVERAL.iter().find(|(op, _)| *op == def.op) else { return Ok(index) };
+    let place = names.iter().position(|known| *known == name).filter(|_| index == 0);
+    place.ok_or_else(|| {
+        Error::config(format!(
+            "the output `{name}:{index}` of node `{}` cannot be found: the file does not describe the op {}",
+            def.name, def.op
+        ))
+    })
 }
 
 /// Attributes that a call passes to a function.

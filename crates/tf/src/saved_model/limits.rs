@@ -33,6 +33,7 @@ pub struct ReadLimits {
     repeated_bytes: usize,
     elements: usize,
     evaluated_nodes: usize,
+    loop_steps: usize,
 }
 
 impl Default for ReadLimits {
@@ -45,6 +46,7 @@ impl Default for ReadLimits {
             repeated_bytes: 1 << 30,
             elements: 1 << 28,
             evaluated_nodes: 20_000_000,
+            loop_steps: 100_000,
         }
     }
 }
@@ -94,6 +96,18 @@ impl ReadLimits {
     pub fn evaluated_nodes(mut self, n: usize) -> ReadLimits {
         self.evaluated_nodes = n;
         self
+    }
+
+    /// Limits the steps that a loop takes when a model runs, together with the steps of the loops
+    /// inside it. By default, 100,000.
+    pub fn loop_steps(mut self, n: usize) -> ReadLimits {
+        self.loop_steps = n;
+        self
+    }
+
+    /// The most steps of a loop.
+    pub(super) fn most_loop_steps(&self) -> usize {
+        self.loop_steps
     }
 
     /// Decodes the message of a graph. Counts are checked before anything is decoded.

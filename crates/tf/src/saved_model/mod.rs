@@ -42,6 +42,8 @@ mod numbers;
 mod reader;
 mod rules;
 mod signature;
+mod step;
+mod step_loop;
 mod variables;
 
 use std::collections::BTreeMap;

@@ -21,6 +21,7 @@ use super::nodes::{Nodes, Reference};
 use super::numbers::Number;
 use super::rules;
 use super::rules::loops::LoopFunctions;
+use super::step::StepArguments;
 
 /// Access to the folder that a graph was saved in.
 pub(super) trait Surroundings {
@@ -48,8 +49,12 @@ pub(super) struct Reader<'a> {
     pub loops: HashMap<(Recurrent, DType, usize), LoopFunctions>,
     /// Values of nodes that were computed during reading.
     computed: HashMap<Value, Array>,
-    n_evaluated: usize,
+    pub n_evaluated: usize,
     pub repeated_bytes: usize,
+    /// The arguments, if the graph is a step of a loop.
+    pub step: Option<StepArguments>,
+    /// The number of loops around the graph.
+    pub n_loops: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -68,12 +73,14 @@ impl<'a> Reader<'a> {
             computed: HashMap::new(),
             n_evaluated: 0,
             repeated_bytes: 0,
+            step: None,
+            n_loops: 0,
         }
     }
 
     /// Sets an output of a node that is fed.
-    pub(super) fn give(&mut self, reference: Reference, tensor: Tensor) {
-        self.items.insert(reference, tensor.into());
+    pub(super) fn give(&mut self, reference: Reference, value: impl Into<NodeOutput>) {
+        self.items.insert(reference, value.into());
     }
 
     /// Reads all nodes that some outputs need.

@@ -8,10 +8,12 @@
 mod arithmetic;
 mod batch_norm;
 mod elementwise;
+mod einsum;
 mod example;
 mod follow;
 mod index;
 mod joining;
+mod list;
 pub(super) mod loops;
 mod segment;
 mod shaping;
@@ -20,6 +22,7 @@ mod source;
 mod sparse;
 pub(super) mod table;
 mod text;
+mod while_loop;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -108,6 +111,7 @@ fn composed(op: &str) -> Option<Rule> {
         "StridedSlice" => slicing::strided_slice,
         "StridedSliceGrad" => slicing::strided_slice_grad,
 
+        "Einsum" => einsum::einsum,
         "FusedBatchNorm" | "FusedBatchNormV2" | "FusedBatchNormV3" => batch_norm::batch_norm,
 
         "ResourceGather" => index::resource_gather,
@@ -117,6 +121,7 @@ fn composed(op: &str) -> Option<Rule> {
         "DynamicStitch" | "ParallelDynamicStitch" => index::stitch,
 
         "DenseBincount" => segment::bincount,
+        "RaggedBincount" => segment::ragged_bincount,
         "SegmentSum" | "SegmentMean" | "SegmentMax" | "SegmentMin" | "SegmentProd" => segment::sorted,
 
         "SparseReshape" => sparse::reshape,
@@ -145,8 +150,12 @@ fn composed(op: &str) -> Option<Rule> {
         "LookupTableSizeV2" | "LookupTableSize" => table::size,
 
         "StatelessWhile" | "While" => loops::read_while,
-        "TensorListReserve" => loops::reserve,
-        "TensorListStack" => loops::stack,
+        "TensorListReserve" => list::reserve,
+        "TensorListFromTensor" => list::from_tensor,
+        "TensorListStack" => list::stack,
+        "TensorListGetItem" => list::get_item,
+        "TensorListSetItem" => list::set_item,
+        "TensorListLength" => list::length,
 
         "ParseExampleV2" => example::parse,
         "ParseExample" => example::parse_first,
