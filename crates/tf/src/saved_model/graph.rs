@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::path::PathBuf;
 
 use estimand_graph::{Graph, Tensor};
-use estimand_tensor::{DType, Error, Result, Shape};
+use estimand_tensor::{Array, DType, Error, Result, Shape};
 use estimand_wire::GraphDef;
 
 use super::Named;
@@ -96,6 +96,11 @@ struct Alone;
 impl Surroundings for Alone {
     fn variable(&self, _node: &str, _shared_name: &str) -> Result<Option<(DType, Vec<usize>)>> {
         Ok(None)
+    }
+
+    fn saved(&self, name: &str) -> Result<Array> {
+        Err(Error::config(format!("`{name}` is in a checkpoint, and a graph alone has none"))
+            .help("open the folder of the model with SavedModel::open"))
     }
 
     fn asset(&self, _node: &str) -> Option<PathBuf> {

@@ -20,6 +20,8 @@ pub(super) enum NodeOutput {
     Table(Rc<Table>),
     /// A list of tensors.
     List(List),
+    /// A tensor of the checkpoint, by its name. It is read when it is needed.
+    Saved(Rc<str>),
     /// The axes to sum over to get to a shape.
     AxesTo(Box<Numbers>),
 }
@@ -86,6 +88,7 @@ impl NodeOutput {
             NodeOutput::Table(_) => "a table",
             NodeOutput::List(List::Reserved { .. }) => "an empty list of tensors",
             NodeOutput::List(_) => "a list of tensors",
+            NodeOutput::Saved(_) => "a tensor of the checkpoint",
             NodeOutput::AxesTo(_) => "a list of axes that is known only at run time",
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use estimand_graph::looks::look;
 use estimand_tensor::{Error, Result};
-use estimand_wire::NodeDef;
+use estimand_wire::{DataType, NodeDef};
 
 use super::checks::Check;
 use super::inline::Inlined;
@@ -18,12 +18,18 @@ pub(super) struct Reference {
     pub output: usize,
 }
 
+/// The most `Identity` nodes in a row that are followed.
+const LONGEST: usize = 64;
+
 /// A GraphDef with an index of its nodes.
 pub(super) struct Nodes<'a> {
     defs: &'a [NodeDef],
     by_name: HashMap<&'a str, usize>,
     /// The nodes that fill tables, by the table's node.
     initializers: HashMap<usize, usize>,
+    /// The values that are assigned to variables of strings, by the variable's node. TensorFlow 2
+    /// keeps the paths of assets in such variables.
+    assigned: HashMap<usize, Reference>,
     inlined: &'a Inlined<'a>,
     library: &'a Library<'a>,
 }
@@ -37,12 +43,20 @@ impl<'a> Nodes<'a> {
                 return Err(Error::config(format!("the graph has two nodes named `{}`", def.name)));
             }
         }
-        let mut nodes = Nodes { defs, by_name, initializers: HashMap::new(), inlined, library };
+        let mut nodes = Nodes { defs, by_name, initializers: HashMap::new(), assigned: HashMap::new(), inlined, library };
         for (i, def) in defs.iter().enumerate() {
             if rules::fills_table(&def.op)
                 && let Some(table) = def.input.first()
             {
                 nodes.initializers.insert(nodes.find(table)?.node, i);
+            }
+            let is_text = || def.attr.get("dtype").and_then(|attr| attr.data_type()) == Some(DataType::String);
+            if def.op == "AssignVariableOp"
+                && is_text()
+                && let [variable, value, ..] = &def.input[..]
+            {
+                let (variable, value) = (nodes.find(variable)?, nodes.find(value)?);
+                nodes.assigned.insert(variable.node, value);
             }
         }
         Ok(nodes)
@@ -92,6 +106,32 @@ impl<'a> Nodes<'a> {
         })
     }
 
+    /// The output that an output is passed on from, through any number of `Identity`.
+    pub(super) fn origin(&self, mut reference: Reference) -> Reference {
+        // A cycle is refused when the nodes are read.
+        for _ in 0..LONGEST {
+            let def = self.def(reference.node);
+            let source = match def.op.as_str() {
+                "Identity" | "IdentityN" => def.input.get(reference.output).and_then(|input| self.get(input)),
+                _ => None,
+            };
+            match source {
+                Some(source) => reference = source,
+                None => break,
+            }
+        }
+        reference
+    }
+
+    /// The node that holds the name of a file: a constant, or what the initializer of a variable
+    /// assigns.
+    pub(super) fn file(&self, reference: Reference) -> Reference {
+        let read = self.origin(reference);
+        let handle = || self.get(self.def(read.node).input.first()?).map(|handle| self.origin(handle));
+        let variable = if self.def(read.node).op == "ReadVariableOp" { handle() } else { None };
+        variable.and_then(|variable| self.assigned.get(&variable.node).copied()).unwrap_or(read)
+    }
+
     /// The data inputs of a node. Control inputs are ignored: they order updates, which a
     /// prediction does not have, and assertions, of which only our own are read.
     pub(super) fn inputs(&self, node: usize) -> Result<Vec<Reference>> {
@@ -120,8 +160,17 @@ impl<'a> Nodes<'a> {
         let children = |node: usize| -> Result<Vec<usize>> {
             let mut inputs = self.inputs(node)?;
             look(inputs.len());
+            // The file that is restored is always that of the model, and is not fed.
+            if self.def(node).op == "RestoreV2" && !inputs.is_empty() {
+                inputs.remove(0);
+            }
             if let Some(filler) = self.initializer(node) {
-                inputs.extend(self.inputs_of(filler)?.into_iter().filter(|input| input.node != node));
+                let of_file = filler.op.starts_with("InitializeTableFromTextFile");
+                let needed = |input: &Reference| {
+                    // The path of an asset is a placeholder, which nobody feeds.
+                    input.node != node && !(of_file && self.def(self.file(*input).node).op == "Placeholder")
+                };
+                inputs.extend(self.inputs_of(filler)?.into_iter().filter(needed));
             }
             inputs.extend(Check::of(self, self.def(node)).iter().flat_map(Check::inputs));
             Ok(inputs.into_iter().filter(|input| !given.contains(input)).map(|input| input.node).collect())

@@ -28,6 +28,9 @@ pub(super) trait Surroundings {
     /// Dtype and sizes of the variable of a node.
     fn variable(&self, node: &str, shared_name: &str) -> Result<Option<(DType, Vec<usize>)>>;
 
+    /// A tensor of the checkpoint.
+    fn saved(&self, name: &str) -> Result<Array>;
+
     /// The asset file that a string constant of the graph names.
     fn asset(&self, node: &str) -> Option<PathBuf>;
 }
@@ -170,6 +173,7 @@ impl<'a> Reader<'a> {
     pub(super) fn constant(&mut self, reference: Reference) -> Result<Array> {
         let mut known: Box<KnownValue> = match self.item(reference)? {
             NodeOutput::Value(known) => known,
+            NodeOutput::Saved(name) => return self.surroundings.saved(&name),
             other => return Err(Error::config(format!("the input is {}; expected a constant", other.kind()))),
         };
         if let Some(array) = known.array {

@@ -173,6 +173,10 @@ impl Surroundings for Folder<'_> {
         self.checkpoint.spec(node, shared_name).map(Some)
     }
 
+    fn saved(&self, name: &str) -> Result<Array> {
+        self.checkpoint.saved(name)
+    }
+
     fn asset(&self, node: &str) -> Option<PathBuf> {
         self.model.assets.get(node).cloned()
     }

@@ -81,6 +81,7 @@ fn composed(op: &str) -> Option<Rule> {
         "VariableV2" | "Variable" => source::variable,
         "ReadVariableOp" => source::read_variable,
         "VariableShape" => source::variable_shape,
+        "RestoreV2" => source::restore,
         "Shape" => source::shape,
         "ShapeN" => source::shape_n,
         "Size" => source::size,
@@ -145,7 +146,7 @@ fn composed(op: &str) -> Option<Rule> {
         "StringJoin" => text::join,
         "ReduceJoin" => text::reduce_join,
 
-        "HashTableV2" | "HashTable" => table::table,
+        "HashTableV2" | "HashTable" | "MutableHashTableV2" => table::table,
         "LookupTableFindV2" | "LookupTableFind" => table::find,
         "LookupTableSizeV2" | "LookupTableSize" => table::size,
 

@@ -92,6 +92,15 @@ pub(super) fn variable_shape(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(Numbers::list(dtype, sizes))
 }
 
+/// (file, names, slices): tensors of the checkpoint. The file is that of the model.
+pub(super) fn restore(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let (names, slices) = (call.constant(1)?, call.constant(2)?);
+    if let Some(slice) = slices.strings()?.find(|slice| !slice.is_empty()) {
+        return Err(refuse(format!("a part `{}` of a saved tensor", String::from_utf8_lossy(slice))));
+    }
+    Ok(names.strings()?.map(|name| NodeOutput::Saved(String::from_utf8_lossy(name).into())).collect())
+}
+
 /// The sizes of an input: of a tensor, or of its tracked numbers.
 fn sizes_of(call: &mut NodeReader<'_, '_>, i: usize, dtype: DType) -> Result<Numbers> {
     if let Some(numbers) = call.numbers(i)? {

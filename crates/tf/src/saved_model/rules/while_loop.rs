@@ -57,7 +57,7 @@ pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
     let nodes = Nodes::new(&body, library)?;
     let names = names.iter().map(|name| nodes.find(name)).collect::<Result<Vec<_>>>()?;
     let results = results.iter().map(|name| nodes.find(name)).collect::<Result<Vec<_>>>()?;
-    let arguments = (0..n).map(|i| argument(call, i, passed(&nodes, results[i]) == names[i]));
+    let arguments = (0..n).map(|i| argument(call, i, nodes.origin(results[i]) == names[i]));
     let arguments = arguments.collect::<Result<Vec<_>>>()?;
 
     let mut step = reader(call, &nodes, &arguments, &names)?;
@@ -66,7 +66,7 @@ pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
     for (i, argument) in arguments.iter().enumerate() {
         let place = |e: Error| e.context(format!("in argument {i} of the loop"));
         match argument {
-            _ if passed(&nodes, results[i]) == names[i] => {}
+            _ if nodes.origin(results[i]) == names[i] => {}
             Argument::Given(given) => {
                 return Err(place(Error::unsupported(format!("a step changes {}", given.kind()))));
             }
@@ -161,23 +161,6 @@ fn value_of((i, argument): (usize, &Argument)) -> Option<(usize, Tensor)> {
     }
 }
 
-/// The output that an output is passed on from, through any number of `Identity`.
-fn passed(nodes: &Nodes<'_>, mut reference: Reference) -> Reference {
-    // A cycle is refused when the nodes are read.
-    for _ in 0..MOST {
-        let def = nodes.def(reference.node);
-        let source = match def.op.as_str() {
-            "Identity" | "IdentityN" => def.input.get(reference.output).and_then(|input| nodes.get(input)),
-            _ => None,
-        };
-        match source {
-            Some(source) => reference = source,
-            None => break,
-        }
-    }
-    reference
-}
-
 /// An argument, which all steps pass on unchanged if it is `fixed`.
 fn argument(call: &mut NodeReader<'_, '_>, i: usize, fixed: bool) -> Result<Argument> {
     let place = |e: Error| e.context(format!("in input {i}"));
@@ -194,6 +177,7 @@ fn argument(call: &mut NodeReader<'_, '_>, i: usize, fixed: bool) -> Result<Argu
             return Ok(Argument::List { rows: Some(rows), n, dtype });
         }
         NodeOutput::Variable(_) => call.variable_value(i)?,
+        NodeOutput::Saved(name) => return Ok(Argument::Given(NodeOutput::Saved(name))),
         NodeOutput::AxesTo(_) => return Err(place(Error::unsupported("axes are given to a loop"))),
         NodeOutput::Value(known) => {
             let KnownValue { array, numbers, .. } = *known;
