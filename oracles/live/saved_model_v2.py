@@ -116,6 +116,10 @@ def strings(shape=(1,)):
     return keras.Input(shape, dtype=tf.string)
 
 
+def ids():
+    return keras.Input([5], dtype=tf.int64)
+
+
 def attention():
     query, value = keras.Input([5, 8], name="query"), keras.Input([None, 8], name="value")
     return keras.Model([query, value], layers.Attention(use_scale=True)([query, value]))
@@ -146,7 +150,7 @@ def image():
     y = layers.Add()([y, layers.SeparableConv2D(4, 3, padding="same")(layers.ZeroPadding2D(0)(y))])
     y = layers.MaxPooling2D(2, padding="same")(layers.LeakyReLU(0.2)(y))
     y = layers.UpSampling2D(2)(layers.Conv2DTranspose(2, 2)(y))
-    return keras.Model(x, layers.Dense(2)(layers.Dropout(0.3)(layers.GlobalAveragePooling2D()(y))))
+    return keras.Model(x, layers.Dense(2, "sigmoid")(layers.Dropout(0.3)(layers.GlobalAveragePooling2D()(y))))
 
 
 # The models that Keras saves, by name.
@@ -156,8 +160,8 @@ KERAS = {
     "functional": functional,
     "image": image,
     "conv1d": lambda: sequential(keras.Input([10, 3]), layers.Conv1D(4, 3), layers.LayerNormalization(), layers.Flatten(), layers.Dense(2, "gelu")),
-    "embedding": lambda: sequential(keras.Input([5]), layers.Embedding(10, 4), layers.GlobalAveragePooling1D(), layers.Dense(1)),
-    "masked_mean": lambda: sequential(keras.Input([5]), layers.Embedding(10, 4, mask_zero=True), layers.GlobalAveragePooling1D()),
+    "embedding": lambda: sequential(ids(), layers.Embedding(10, 4), layers.GlobalAveragePooling1D(), layers.Dense(1)),
+    "masked_mean": lambda: sequential(ids(), layers.Embedding(10, 4, mask_zero=True), layers.GlobalAveragePooling1D()),
     "attention": attention,
     "multi_head": multi_head,
     "multi_hot": lambda: sequential(strings((3,)), layers.StringLookup(vocabulary=["a", "b"], output_mode="multi_hot"), layers.Dense(2)),
@@ -167,7 +171,7 @@ KERAS = {
     "text_tf_idf": lambda: sequential(strings(), text(output_mode="tf_idf"), layers.Dense(2)),
     "lstm": lambda: sequential(keras.Input([6, 3]), layers.LSTM(4), layers.Dense(1)),
     "lstm_of_lstm": lambda: sequential(keras.Input([None, 3]), layers.LSTM(4, return_sequences=True), layers.LSTM(3), layers.Dense(1)),
-    "masked_lstm": lambda: sequential(keras.Input([5]), layers.Embedding(10, 4, mask_zero=True), layers.LSTM(4), layers.Dense(1)),
+    "masked_lstm": lambda: sequential(ids(), layers.Embedding(10, 4, mask_zero=True), layers.LSTM(4), layers.Dense(1)),
     "gru": lambda: sequential(keras.Input([6, 3]), layers.GRU(4), layers.Dense(1)),
     "gru_steps": lambda: sequential(keras.Input([None, 3]), layers.GRU(4, return_sequences=True, reset_after=False)),
     "both_directions": lambda: sequential(keras.Input([None, 3]), layers.Bidirectional(layers.LSTM(4, return_sequences=True)), layers.GRU(2)),
@@ -188,11 +192,12 @@ def save(name, folder, target):
     model = KERAS[name]()
     # Weights away from zeros and ones, so that none can be mistaken for another.
     rng = np.random.RandomState(SEED)
-    for variable in model.variables:
-        if variable.dtype == tf.float32 and "normalization" not in variable.name.split("/")[0]:
-            variable.assign(rng.uniform(0.1, 0.9, variable.shape) * rng.choice([-1, 1], variable.shape))
-        elif "moving" in variable.name or "gamma" in variable.name:
-            variable.assign(rng.uniform(0.5, 1.5, variable.shape))
+    for variable in model.trainable_variables:
+        variable.assign(rng.uniform(0.1, 0.9, variable.shape) * rng.choice([-1, 1], variable.shape))
+    for layer in model.layers:
+        if isinstance(layer, layers.BatchNormalization):
+            layer.moving_mean.assign(rng.uniform(-1, 1, layer.moving_mean.shape))
+            layer.moving_variance.assign(rng.uniform(0.5, 1.5, layer.moving_variance.shape))
     tf.saved_model.save(model, target)
 
 
@@ -207,8 +212,8 @@ def request(signature, rows, rng):
             values[key] = np.array(chosen, dtype=object).reshape(shape)
         elif spec.dtype == tf.int32:
             values[key] = np.int32(rng.randint(0, 7))
-        elif "embedding" in key:
-            values[key] = rng.randint(0, 10, shape).astype(np.float32)
+        elif spec.dtype == tf.int64:
+            values[key] = rng.randint(0, 10, shape)
         else:
             values[key] = rng.normal(0, 2, shape).astype(np.float32)
     return values

@@ -34,18 +34,18 @@ impl<'a> Inlined<'a> {
     /// A graph in which the needed calls are replaced. `roots` are tensors or nodes. The effects of
     /// those that begin with `^` are needed, too: they fill tables or restore variables.
     pub(super) fn graph(graph: &'a GraphDef, library: &Library<'a>, roots: &[String]) -> Result<Inlined<'a>> {
-        let mut calls = false;
-        for def in &graph.node {
-            calls |= library.called(def).is_ok_and(|called| called.is_some());
-        }
-        if !calls {
+        if graph.node.iter().all(|def| matches!(library.called(def), Ok(None))) {
             return Ok(Inlined::unchanged(graph));
         }
         let needed = needed(&graph.node, roots);
-        let mut copy = Copy { library, nodes: Vec::with_capacity(graph.node.len()), functions: Vec::new(), path: vec![] };
+        let mut copy =
+            Copy { library, nodes: Vec::with_capacity(graph.node.len()), functions: Vec::new(), path: vec![] };
         for def in &graph.node {
             let place = |e: Error| e.context(format!("in node `{}` ({})", def.name, def.op));
-            let called = library.called(def).map_err(place)?.filter(|_| needed.contains(def.name.as_str()));
+            let called = match needed.contains(def.name.as_str()) {
+                true => library.called(def).map_err(place)?,
+                false => None,
+            };
             match called {
                 Some(called) => copy.call(def.clone(), called).map_err(place)?,
                 None => copy.push(def.clone(), None),
@@ -166,14 +166,18 @@ impl<'a> Copy<'_, 'a> {
             self.library.add(def, prefix.len()).map_err(place)?;
             let mut copy = def.clone();
             copy.name = format!("{prefix}/{}", def.name);
-            copy.input =
-                def.input.iter().filter_map(|input| names.input(input).transpose()).collect::<Result<_>>().map_err(place)?;
+            copy.input = def
+                .input
+                .iter()
+                .filter_map(|input| names.input(input).transpose())
+                .collect::<Result<_>>()
+                .map_err(place)?;
             for value in copy.attr.values_mut() {
                 if let Some(Attr::Placeholder(key)) = &value.value {
                     let given = attributes.get(key).or_else(|| function.attr.get(key));
-                    *value = given.cloned().ok_or_else(|| {
-                        place(Error::config(format!("the call does not give the attribute `{key}`")))
-                    })?;
+                    *value = given
+                        .cloned()
+                        .ok_or_else(|| place(Error::config(format!("the call does not give the attribute `{key}`"))))?;
                 }
             }
             match self.library.called(def).map_err(place)? {

@@ -107,10 +107,7 @@ const SEVERAL: [(&str, &[&str]); 19] = [
     ("SparseCross", &SPARSE),
     ("SparseCrossV2", &SPARSE),
     ("SparseSlice", &SPARSE),
-    (
-        "SparseFillEmptyRows",
-        &["output_indices", "output_values", "empty_row_indicator", "reverse_index_map"],
-    ),
+    ("SparseFillEmptyRows", &["output_indices", "output_values", "empty_row_indicator", "reverse_index_map"]),
     ("SparseReorder", &["output_indices", "output_values"]),
     ("SparseReshape", &["output_indices", "output_shape"]),
     ("StringSplitV2", &["indices", "values", "shape"]),

@@ -70,6 +70,9 @@ const GRAPHS: [u32; 2] = [2, 2];
 /// The tag of graphs for serving.
 const SERVE: &str = "serve";
 
+/// TF: names of signatures that are not for callers begin so.
+const INTERNAL: &str = "__saved_model_";
+
 /// An exported model.
 pub struct SavedModel {
     folder: PathBuf,
@@ -109,9 +112,11 @@ impl SavedModel {
         Ok(SavedModel { folder, meta_graph, assets, shapes, any_rows: false, limits, read })
     }
 
-    /// The signatures by name, with their inputs and outputs.
+    /// The signatures by name, with their inputs and outputs. Nodes that TensorFlow lists as
+    /// signatures for its own use, such as the one that fills tables, are left out.
     pub fn signatures(&self) -> impl Iterator<Item = (&str, Signature)> {
-        self.meta_graph.signature_def.iter().map(|(name, def)| (name.as_str(), Signature::of(def)))
+        let all = self.meta_graph.signature_def.iter().filter(|(name, _)| !name.starts_with(INTERNAL));
+        all.map(|(name, def)| (name.as_str(), Signature::of(def)))
     }
 
     /// The messages of the signatures, by name: the tensors of the graph that a caller feeds and

@@ -43,7 +43,8 @@ impl<'a> Nodes<'a> {
                 return Err(Error::config(format!("the graph has two nodes named `{}`", def.name)));
             }
         }
-        let mut nodes = Nodes { defs, by_name, initializers: HashMap::new(), assigned: HashMap::new(), inlined, library };
+        let mut nodes =
+            Nodes { defs, by_name, initializers: HashMap::new(), assigned: HashMap::new(), inlined, library };
         for (i, def) in defs.iter().enumerate() {
             if rules::fills_table(&def.op)
                 && let Some(table) = def.input.first()

@@ -79,9 +79,11 @@ impl StepArguments {
         }
         let outside = |&dim: &Dim| match dim {
             Dim::Known(_) => Ok(dim),
-            Dim::Sym(symbol) => known.get(symbol.0 as usize).copied().flatten().ok_or_else(|| {
-                Error::unsupported("the size of a list's element is known only inside of the loop")
-            }),
+            Dim::Sym(symbol) => known
+                .get(symbol.0 as usize)
+                .copied()
+                .flatten()
+                .ok_or_else(|| Error::unsupported("the size of a list's element is known only inside of the loop")),
         };
         shape.dims().iter().map(outside).collect::<Result<Vec<_>>>().map(|dims| dims.into_iter().collect())
     }

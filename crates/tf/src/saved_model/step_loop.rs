@@ -146,9 +146,10 @@ impl<'a> List<'a> {
     /// The bytes of an element.
     fn range(&self, index: i64) -> Result<std::ops::Range<usize>> {
         let n = self.rows.dims().first().copied().unwrap_or(0);
-        let at = usize::try_from(index).ok().filter(|&at| at < n).ok_or_else(|| {
-            Error::index(format!("element {index} of a list of {n} elements"))
-        })?;
+        let at = usize::try_from(index)
+            .ok()
+            .filter(|&at| at < n)
+            .ok_or_else(|| Error::index(format!("element {index} of a list of {n} elements")))?;
         let size = self.bytes().len() / n;
         Ok(at * size..(at + 1) * size)
     }

@@ -7,8 +7,8 @@
 
 mod arithmetic;
 mod batch_norm;
-mod elementwise;
 mod einsum;
+mod elementwise;
 mod example;
 mod follow;
 mod index;

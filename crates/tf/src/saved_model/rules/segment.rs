@@ -1,9 +1,9 @@
 //! Reductions by segment. The host computes where segments begin; the step reduces.
 
-use estimand_graph::{RaggedTensor, Tensor};
 use estimand_graph::op::UnsortedSegment;
 use estimand_graph::op::reading::{Reading, n_rows, refuse, with_rows};
 use estimand_graph::op::sparse_segment::segment_splits;
+use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{DType, Dim, Reduction, Shape};
 
 use super::super::node_reader::{NodeReader, Outputs, one};

@@ -76,7 +76,8 @@ pub(super) fn ragged_to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
     if let Number::Known(n @ 0..) = n_steps {
         // TF: values beyond the length are dropped.
         let first = ragged.row_splits.gather(&ragged.row_ids());
-        let place = call.graph().range(n_rows(&ragged.values)?, DType::I64) - with_rows(&first, n_rows(&ragged.values)?);
+        let place =
+            call.graph().range(n_rows(&ragged.values)?, DType::I64) - with_rows(&first, n_rows(&ragged.values)?);
         ragged = ragged.filter(&place.less(*n));
     }
     one(ragged.to_steps(&length, &[], &padding))

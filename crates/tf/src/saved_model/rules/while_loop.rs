@@ -31,7 +31,11 @@ enum Argument {
     /// The same in all steps, and known when the graph is read.
     Given(NodeOutput),
     Value(Tensor),
-    List { rows: Option<Tensor>, n: Number, dtype: DType },
+    List {
+        rows: Option<Tensor>,
+        n: Number,
+        dtype: DType,
+    },
 }
 
 pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
