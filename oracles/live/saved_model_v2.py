@@ -96,6 +96,26 @@ class Loops(tf.Module):
         return {"serving_default": self.predict}
 
 
+class Sums(tf.Module):
+    """A loop with a list and a call, without variables."""
+
+    @tf.function
+    def half(self, x):
+        return x * 0.5
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+    def predict(self, x):
+        steps = tf.TensorArray(tf.float32, 3, element_shape=[None, 2])
+        total = x
+        for i in tf.range(3):
+            total = self.half(total) + x
+            steps = steps.write(i, total)
+        return {"steps": steps.stack()}
+
+    def signatures(self):
+        return {"serving_default": self.predict}
+
+
 def sequential(*parts):
     return keras.Sequential(list(parts))
 
@@ -178,7 +198,7 @@ KERAS = {
     "simple_rnn": lambda: sequential(keras.Input([6, 3]), layers.SimpleRNN(4)),
     "text_lstm": lambda: sequential(strings(), text(), layers.Embedding(20, 3, mask_zero=True), layers.LSTM(4), layers.Dense(1, "sigmoid")),
 }
-MODULES = {"linear": lambda folder: Linear(), "tables": Tables, "loops": lambda folder: Loops()}
+MODULES = {"linear": lambda folder: Linear(), "tables": Tables, "loops": lambda folder: Loops(), "sums": lambda folder: Sums()}
 
 
 def save(name, folder, target):

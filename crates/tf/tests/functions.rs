@@ -6,6 +6,7 @@
 mod answers;
 
 use answers::{Copy, check, check_model, expect, fixture};
+use estimand_checkpoint::{BundleReader, BundleWriter};
 use estimand_tensor::Array;
 use estimand_tf::saved_model::{ReadLimits, SavedModel};
 use estimand_wire::function_def::{ArgDef, OpDef};
@@ -19,9 +20,18 @@ const REPLACED: &str = "scaled";
 
 #[test]
 fn modules_and_keras_models_predict_what_they_did() {
-    for name in
-        ["linear", "tables", "loops", "functional", "image", "multi_head", "text_tf_idf", "text_lstm", "gru_steps"]
-    {
+    for name in [
+        "linear",
+        "tables",
+        "loops",
+        "sums",
+        "functional",
+        "image",
+        "multi_head",
+        "text_tf_idf",
+        "text_lstm",
+        "gru_steps",
+    ] {
         check(&format!("saved_model_v2_{name}"), |model| model);
     }
 }
@@ -32,6 +42,53 @@ fn objects_of_the_checkpoint_name_variables() {
     let copy = Copy::of("saved_model_v2_functional", "objects");
     copy.edit(|graph| graph.saver_def = None);
     check_model(&copy.0, &SavedModel::open(&copy.0).unwrap());
+}
+
+/// Whatever the objects of a checkpoint are, variables are found or an error names one.
+#[test]
+fn damaged_objects_of_the_checkpoint() {
+    const OBJECTS: &str = "_CHECKPOINTABLE_OBJECT_GRAPH";
+    let copy = Copy::of("saved_model_v2_functional", "damaged-objects");
+    copy.edit(|graph| graph.saver_def = None);
+    let prefix = copy.0.join("variables/variables");
+    let reader = BundleReader::open(&prefix).unwrap();
+    let tensors: Vec<(String, Array)> =
+        reader.names().map(|name| (name.to_string(), reader.read(name).unwrap())).collect();
+    let (_, objects) = tensors.iter().find(|(name, _)| name == OBJECTS).unwrap();
+    let objects = objects.strings().unwrap().next().unwrap().to_vec();
+    let mut random = random_numbers(11);
+    let mut n_refused = 0;
+    for _ in 0..200 {
+        let mut damaged = objects.clone();
+        for _ in 0..=random(4) {
+            let at = random(damaged.len());
+            match random(3) {
+                0 => damaged[at] ^= 1 << random(8),
+                1 => damaged.truncate(at + 1),
+                _ => damaged[at] = 0xff,
+            }
+        }
+        let mut writer = BundleWriter::create(&prefix).unwrap();
+        for (name, array) in &tensors {
+            match name.as_str() {
+                OBJECTS => drop(writer.add(name, &Array::from_strings([], [&damaged]).unwrap()).unwrap()),
+                _ => drop(writer.add(name, array).unwrap()),
+            }
+        }
+        writer.finish().unwrap();
+        if let Err(error) = SavedModel::open(&copy.0).unwrap().signature(SIGNATURE) {
+            n_refused += 1;
+            expect(&error.to_string(), &["variables/variables", "VarHandleOp"]);
+        }
+    }
+    assert!(n_refused > 50, "only {n_refused} of 200 damaged checkpoints were refused");
+}
+
+fn random_numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
+    move |n| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    }
 }
 
 /// A function with one argument and one result, both floats.
@@ -103,7 +160,11 @@ fn calls_are_bounded() {
     };
     let mut functions: Vec<FunctionDef> = (0..40).map(twice).collect();
     functions.push(function("f40", vec![], "x"));
-    expect(&error("doubled", functions), &["nodes with those of called functions; the limit is 1000000"]);
+    let copy = Copy::of("saved_model_v2_linear", "doubled");
+    copy.edit(|graph| replace(graph, functions));
+    let model = SavedModel::open_within(&copy.0, ReadLimits::default().nodes(10_000)).unwrap();
+    let text = model.signature(REPLACED).err().unwrap().to_string();
+    expect(&text, &["there are 10001 nodes with those of called functions; the limit is 10000"]);
     let chain = |i: usize| function(&format!("f{i}"), vec![call("a", &format!("f{}", i + 1), "x")], "a:output:0");
     let mut functions: Vec<FunctionDef> = (0..200).map(chain).collect();
     functions.push(function("f200", vec![], "x"));
@@ -170,11 +231,7 @@ fn damaged_functions() {
     let copy = Copy::of("saved_model_v2_loops", "damaged-functions");
     let path = copy.0.join("saved_model.pb");
     let whole = std::fs::read(&path).unwrap();
-    let mut seed = 5_u64;
-    let mut random = move |n: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % n
-    };
+    let mut random = random_numbers(5);
     let mut n_refused = 0;
     for _ in 0..300 {
         std::fs::write(&path, &whole).unwrap();

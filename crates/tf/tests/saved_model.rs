@@ -6,15 +6,12 @@
 
 mod answers;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use answers::{Copy, check, expect, fixture, records};
 use estimand_tensor::{Array, DType, Dim, Error, Shape};
 use estimand_tf::saved_model::{SavedModel, SignatureModel, read_graph_def};
-use estimand_wire::record::RecordReader;
-use estimand_wire::{AttrValue, DataType, GraphDef, Message, NameAttrList, NodeDef, SavedModel as SavedModelProto};
+use estimand_wire::{DataType, GraphDef, Message, NodeDef, SavedModel as SavedModelProto};
 use estimand_wire::{TensorProto, TensorShapeProto};
 
 /// Requests of a fixture whose input is a list of examples.

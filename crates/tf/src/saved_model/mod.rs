@@ -16,11 +16,11 @@
 //! ```
 //!
 //! A model is read in this order: [`SavedModel::open`] reads `saved_model.pb`; `signature.rs` makes
-//! placeholders of a signature's inputs; `inline.rs` replaces calls by the nodes of their functions;
-//! `nodes.rs` orders the nodes that its outputs need;
-//! `reader.rs` reads them one by one, each by its rule in `rules/`, which gets its inputs through
-//! `node_reader.rs`; `numbers.rs` tracks the integers that shapes are computed from; `variables.rs`
-//! finds the values of variables in the checkpoint.
+//! placeholders of a signature's inputs; `inline.rs` replaces calls by the nodes of their
+//! functions; `nodes.rs` orders the nodes that its outputs need; `reader.rs` reads them one by one,
+//! each by its rule in `rules/`, which gets its inputs through `node_reader.rs`; `numbers.rs`
+//! tracks the integers that shapes are computed from; `variables.rs` finds the values of variables
+//! in the checkpoint.
 //!
 //! The result is a normal graph: strings, tables and sparse tensors are in the host's part, numbers
 //! in the step. Control inputs are ignored. Assertions, which they wait for, are read only where

@@ -1,8 +1,9 @@
 //! Loops of TensorFlow 2, such as those of Keras' recurrent layers. The condition and the step are
-//! read into graphs of their own and compiled. The loop is one op, which runs them (`step_loop.rs`).
+//! read into graphs of their own and compiled. The loop is one op, which runs them
+//! (`step_loop.rs`).
 //!
-//! The number of steps may depend on data. A step must keep the shapes of its arguments. It may read
-//! and write lists of tensors, and the lengths of lists must follow from shapes.
+//! The number of steps may depend on data. A step must keep the shapes of its arguments. It may
+//! read and write lists of tensors, and the lengths of lists must follow from shapes.
 
 use std::sync::Arc;
 
