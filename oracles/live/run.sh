@@ -24,6 +24,7 @@ export_modes       estimand               export_modes_exchange
 serve              estimand-serve         serve_exchange
 serve_page         estimand-serve         serve_exchange
 saved_model        estimand-tf            saved_model_predict
+saved_model_v2     estimand-tf            saved_model_predict
 ping_pong          estimand               ping_pong
 warm_start         estimand               warm_start_exchange
 tensorboard_pages  estimand               tensorboard_runs

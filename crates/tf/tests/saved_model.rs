@@ -4,74 +4,19 @@
 //! Live beside TensorFlow, with many more columns: `oracles/live/saved_model.py` and
 //! `saved_ops.py`.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+mod answers;
 
+use std::fs;
+
+use answers::{Copy, check, expect, fixture, records};
 use estimand_tensor::{Array, DType, Dim, Error, Shape};
 use estimand_tf::saved_model::{SavedModel, SignatureModel, read_graph_def};
-use estimand_wire::record::RecordReader;
-use estimand_wire::{AttrValue, DataType, GraphDef, Message, NameAttrList, NodeDef, SavedModel as SavedModelProto};
+use estimand_wire::{DataType, GraphDef, Message, NodeDef, SavedModel as SavedModelProto};
 use estimand_wire::{TensorProto, TensorShapeProto};
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures").join(name)
-}
-
-/// Tensors by name.
-type Tensors = BTreeMap<String, Array>;
-
-/// The records of a file: a signature and tensors each.
-fn records(path: &Path) -> Vec<(String, Tensors)> {
-    let bytes = fs::read(path).unwrap();
-    let mut records = RecordReader::new(&bytes[..]);
-    let mut all = Vec::new();
-    while let Some(record) = records.read().unwrap() {
-        let message = NameAttrList::decode(record).unwrap();
-        let tensor = |(key, attr): (&String, &AttrValue)| (key.clone(), attr.tensor().unwrap().to_array().unwrap());
-        all.push((message.name.clone(), message.attr.iter().map(tensor).collect()));
-    }
-    all
-}
 
 /// Requests of a fixture whose input is a list of examples.
 fn examples() -> Vec<Array> {
     records(&fixture("saved_model_deep").join("requests")).into_iter().map(|(_, r)| r["examples"].clone()).collect()
-}
-
-/// Checks a model's answers against those of TensorFlow.
-fn check(name: &str, open: impl Fn(SavedModel) -> SavedModel) {
-    let folder = fixture(name);
-    let model = open(SavedModel::open(&folder).unwrap());
-    let mut signatures: BTreeMap<String, SignatureModel> = BTreeMap::new();
-    let (requests, answers) = (records(&folder.join("requests")), records(&folder.join("answers")));
-    assert_eq!(requests.len(), answers.len());
-    for (i, ((signature, request), (_, answer))) in requests.iter().zip(&answers).enumerate() {
-        let place = format!("{name}, request {i}, {signature}");
-        let read = || model.signature(signature).unwrap_or_else(|e| panic!("{place}: {e}"));
-        let ours = signatures.entry(signature.clone()).or_insert_with(read);
-        let inputs: Vec<(&str, Array)> = request.iter().map(|(key, array)| (key.as_str(), array.clone())).collect();
-        let found = ours.run(&inputs);
-        if answer.contains_key("refused") {
-            assert!(found.is_err(), "{place} should be refused");
-            continue;
-        }
-        let found = found.unwrap_or_else(|e| panic!("{place}: {e}"));
-        for (key, expected) in answer {
-            compare(&found[key], expected, &format!("{place}, {key}"));
-        }
-    }
-}
-
-fn compare(found: &Array, expected: &Array, place: &str) {
-    assert_eq!((found.dtype(), found.dims()), (expected.dtype(), expected.dims()), "{place}");
-    if !expected.dtype().is_float() {
-        assert_eq!(found, expected, "{place}");
-        return;
-    }
-    for (a, b) in found.to_f64_vec().unwrap().iter().zip(expected.to_f64_vec().unwrap()) {
-        assert!((a - b).abs() <= 1e-6 + 1e-5 * b.abs(), "{place}: {a} is not {b}");
-    }
 }
 
 /// Eight threads ask one signature at once, and clones of it: each gets the bits that one thread
@@ -123,50 +68,6 @@ fn signatures_are_described() {
     assert!(predict.outputs.contains(&("probabilities".to_string(), "f32[-1, 2]".to_string())));
 }
 
-/// A copy of a fixture that can be damaged; removed when dropped.
-struct Copy(PathBuf);
-
-impl Copy {
-    fn of(name: &str, role: &str) -> Copy {
-        let target = std::env::temp_dir().join(format!("estimand-{role}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&target);
-        for folder in ["", "variables", "assets"] {
-            fs::create_dir_all(target.join(folder)).unwrap();
-            let Ok(entries) = fs::read_dir(fixture(name).join(folder)) else { continue };
-            for entry in entries.map(Result::unwrap).filter(|entry| entry.path().is_file()) {
-                fs::copy(entry.path(), target.join(folder).join(entry.file_name())).unwrap();
-            }
-        }
-        Copy(target)
-    }
-
-    /// Changes the message in `saved_model.pb`.
-    fn edit(&self, change: impl FnOnce(&mut GraphDef)) {
-        let path = self.0.join("saved_model.pb");
-        let mut message = SavedModelProto::decode(&fs::read(&path).unwrap()[..]).unwrap();
-        change(message.meta_graphs[0].graph_def.as_mut().unwrap());
-        fs::write(path, message.encode_to_vec()).unwrap();
-    }
-
-    /// What reading the signature `predict` says.
-    fn error(&self) -> String {
-        let error = SavedModel::open(&self.0).and_then(|model| model.signature("predict"));
-        error.err().expect("the model should not be read").to_string()
-    }
-}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn expect(error: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(error.contains(part), "{error}\nshould contain {part}");
-    }
-}
-
 #[test]
 fn what_is_missing_or_damaged_is_named() {
     let copy = Copy::of("saved_model_deep", "damaged");
@@ -180,26 +81,26 @@ fn what_is_missing_or_damaged_is_named() {
     expect(&model.signature("predict").unwrap().run(&[]).unwrap_err().to_string(), &["`examples`", "was not fed"]);
 
     fs::remove_file(copy.0.join("assets/colours.txt")).unwrap();
-    expect(&copy.error(), &["colours.txt", "InitializeTableFromTextFileV2", "signature `predict`"]);
+    expect(&copy.error("predict"), &["colours.txt", "InitializeTableFromTextFileV2", "signature `predict`"]);
     let copy = Copy::of("saved_model_deep", "damaged");
     fs::write(copy.0.join("assets/colours.txt"), "red\n").unwrap();
-    expect(&copy.error(), &["colours.txt", "is 3 lines, but the file has 1"]);
+    expect(&copy.error("predict"), &["colours.txt", "is 3 lines, but the file has 1"]);
     let copy = Copy::of("saved_model_deep", "damaged");
     fs::remove_file(copy.0.join("variables/variables.index")).unwrap();
-    expect(&copy.error(), &["variables.index", "VarHandleOp"]);
+    expect(&copy.error("predict"), &["variables.index", "VarHandleOp"]);
     let copy = Copy::of("saved_model_deep", "damaged");
     fs::write(copy.0.join("variables/variables.data-00000-of-00001"), b"short").unwrap();
-    expect(&copy.error(), &["variable", "lie outside the 5 bytes of the data file"]);
+    expect(&copy.error("predict"), &["variable", "lie outside the 5 bytes of the data file"]);
 
     let copy = Copy::of("saved_model_deep", "damaged");
     let whole = fs::read(&path).unwrap();
     for n in [0, 1, whole.len() / 2, whole.len() - 1] {
         fs::write(&path, &whole[..n]).unwrap();
         // Nothing at all is an empty message: it has no graph.
-        expect(&copy.error(), &["saved_model.pb"]);
+        expect(&copy.error("predict"), &["saved_model.pb"]);
     }
     fs::remove_file(&path).unwrap();
-    expect(&copy.error(), &["cannot read", "saved_model.pb", "give the folder of a SavedModel"]);
+    expect(&copy.error("predict"), &["cannot read", "saved_model.pb", "give the folder of a SavedModel"]);
 }
 
 /// A change to a graph, and what the error must say.
@@ -267,7 +168,7 @@ fn graphs_that_make_no_sense_are_named() {
     ];
     for (i, (change, parts)) in cases.iter().enumerate() {
         let copy = Copy::of("saved_model_deep", &format!("senseless-{i}"));
-        copy.edit(change);
+        copy.edit_graph(change);
         let found = SavedModel::open(&copy.0).and_then(|model| model.signature("predict"));
         let error = found.err().unwrap_or_else(|| panic!("case {i} should be an error: {parts:?}"));
         expect(&error.to_string(), parts);
@@ -287,7 +188,7 @@ fn assets_stay_in_the_model() {
         asset.filename = elsewhere.to_string();
         message.meta_graphs[0].asset_file_def = vec![asset.clone()];
         fs::write(&path, message.encode_to_vec()).unwrap();
-        expect(&copy.error(), &["is not in the folder of the model"]);
+        expect(&copy.error("predict"), &["is not in the folder of the model"]);
     }
 }
 

@@ -3,6 +3,7 @@
 mod batching;
 mod client;
 mod drift;
+mod functions;
 mod grpc;
 mod inference;
 #[path = "../../src/grpc/inference_messages.rs"]

@@ -4,10 +4,12 @@ use std::panic::Location;
 use std::path::PathBuf;
 
 use estimand_graph::{Graph, Tensor};
-use estimand_tensor::{DType, Error, Result, Shape};
+use estimand_tensor::{Array, DType, Error, Result, Shape};
 use estimand_wire::GraphDef;
 
 use super::Named;
+use super::inline::Inlined;
+use super::library::Library;
 use super::limits::ReadLimits;
 use super::node_reader::dtype;
 use super::nodes::Nodes;
@@ -61,7 +63,10 @@ pub fn read_graph_def_within(
     limits: &ReadLimits,
 ) -> Result<ReadGraph> {
     limits.check_graph(def)?;
-    let nodes = Nodes::new(def)?;
+    let library = Library::new(def, &[], limits);
+    let roots: Vec<String> = outputs.iter().map(ToString::to_string).collect();
+    let inlined = Inlined::graph(def, &library, &roots)?;
+    let nodes = Nodes::new(&inlined, &library)?;
     let mut reader = Reader::new(&nodes, &Alone, limits);
     let _line = reader.graph.line(Location::caller(), file!());
     let mut placeholders = Named::new();
@@ -91,6 +96,11 @@ struct Alone;
 impl Surroundings for Alone {
     fn variable(&self, _node: &str, _shared_name: &str) -> Result<Option<(DType, Vec<usize>)>> {
         Ok(None)
+    }
+
+    fn saved(&self, name: &str) -> Result<Array> {
+        Err(Error::config(format!("`{name}` is in a checkpoint, and a graph alone has none"))
+            .help("open the folder of the model with SavedModel::open"))
     }
 
     fn asset(&self, _node: &str) -> Option<PathBuf> {

@@ -33,6 +33,7 @@ pub struct ReadLimits {
     repeated_bytes: usize,
     elements: usize,
     evaluated_nodes: usize,
+    loop_steps: usize,
 }
 
 impl Default for ReadLimits {
@@ -45,6 +46,7 @@ impl Default for ReadLimits {
             repeated_bytes: 1 << 30,
             elements: 1 << 28,
             evaluated_nodes: 20_000_000,
+            loop_steps: 100_000,
         }
     }
 }
@@ -94,6 +96,18 @@ impl ReadLimits {
     pub fn evaluated_nodes(mut self, n: usize) -> ReadLimits {
         self.evaluated_nodes = n;
         self
+    }
+
+    /// Limits the steps that a loop takes when a model runs, together with the steps of the loops
+    /// inside it. By default, 100,000.
+    pub fn loop_steps(mut self, n: usize) -> ReadLimits {
+        self.loop_steps = n;
+        self
+    }
+
+    /// The most steps of a loop.
+    pub(super) fn most_loop_steps(&self) -> usize {
+        self.loop_steps
     }
 
     /// Decodes the message of a graph. Counts are checked before anything is decoded.
@@ -148,6 +162,12 @@ impl ReadLimits {
     pub(super) fn add_repeated(&self, sum: &mut usize, tensor: &TensorProto) -> Result<()> {
         *sum = sum.saturating_add(tensor.declared_bytes()?.saturating_sub(tensor.encoded_len()));
         within(*sum, self.repeated_bytes, "bytes of repeated constants", "repeated_bytes")
+    }
+
+    /// Checks the sums of nodes and bytes that calls of functions copy.
+    pub(super) fn check_copies(&self, nodes: usize, bytes: usize) -> Result<()> {
+        within(nodes, self.nodes, "nodes with those of called functions", "nodes")?;
+        within(bytes, self.repeated_bytes, "bytes in the nodes of called functions", "repeated_bytes")
     }
 
     /// Checks the number of elements that a node produces, given `sources` elements of variables,

@@ -16,10 +16,11 @@
 //! ```
 //!
 //! A model is read in this order: [`SavedModel::open`] reads `saved_model.pb`; `signature.rs` makes
-//! placeholders of a signature's inputs; `nodes.rs` orders the nodes that its outputs need;
-//! `reader.rs` reads them one by one, each by its rule in `rules/`, which gets its inputs through
-//! `node_reader.rs`; `numbers.rs` tracks the integers that shapes are computed from; `variables.rs`
-//! finds the values of variables in the checkpoint.
+//! placeholders of a signature's inputs; `inline.rs` replaces calls by the nodes of their
+//! functions; `nodes.rs` orders the nodes that its outputs need; `reader.rs` reads them one by one,
+//! each by its rule in `rules/`, which gets its inputs through `node_reader.rs`; `numbers.rs`
+//! tracks the integers that shapes are computed from; `variables.rs` finds the values of variables
+//! in the checkpoint.
 //!
 //! The result is a normal graph: strings, tables and sparse tensors are in the host's part, numbers
 //! in the step. Control inputs are ignored. Assertions, which they wait for, are read only where
@@ -30,7 +31,9 @@ mod checks;
 mod composed;
 mod graph;
 mod growth;
+mod inline;
 mod inspect;
+mod library;
 mod limits;
 mod node_output;
 mod node_reader;
@@ -39,6 +42,8 @@ mod numbers;
 mod reader;
 mod rules;
 mod signature;
+mod step;
+mod step_loop;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -48,6 +53,7 @@ use std::{fs, io};
 
 use estimand_graph::State;
 use estimand_tensor::{Error, Result, Shape};
+use estimand_wire::function_def::OpDef;
 use estimand_wire::saved_model::Encoding;
 use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto, SignatureDef, TensorInfo};
 use indexmap::IndexMap;
@@ -63,6 +69,9 @@ const GRAPHS: [u32; 2] = [2, 2];
 
 /// The tag of graphs for serving.
 const SERVE: &str = "serve";
+
+/// TF: names of signatures that are not for callers begin so.
+const INTERNAL: &str = "__saved_model_";
 
 /// An exported model.
 pub struct SavedModel {
@@ -103,9 +112,11 @@ impl SavedModel {
         Ok(SavedModel { folder, meta_graph, assets, shapes, any_rows: false, limits, read })
     }
 
-    /// The signatures by name, with their inputs and outputs.
+    /// The signatures by name, with their inputs and outputs. Nodes that TensorFlow lists as
+    /// signatures for its own use, such as the one that fills tables, are left out.
     pub fn signatures(&self) -> impl Iterator<Item = (&str, Signature)> {
-        self.meta_graph.signature_def.iter().map(|(name, def)| (name.as_str(), Signature::of(def)))
+        let all = self.meta_graph.signature_def.iter().filter(|(name, _)| !name.starts_with(INTERNAL));
+        all.map(|(name, def)| (name.as_str(), Signature::of(def)))
     }
 
     /// The messages of the signatures, by name: the tensors of the graph that a caller feeds and
@@ -161,6 +172,12 @@ impl SavedModel {
 
     fn place(&self, error: Error, signature: &str) -> Error {
         error.context(format!("while reading signature `{signature}` of {}", self.folder.display()))
+    }
+
+    /// The signatures of the ops that the graph uses.
+    fn ops(&self) -> &[OpDef] {
+        let info = self.meta_graph.meta_info_def.as_ref();
+        info.and_then(|info| info.stripped_op_list.as_ref()).map_or(&[], |list| &list.op)
     }
 
     fn graph_def(&self) -> Result<&GraphDef> {

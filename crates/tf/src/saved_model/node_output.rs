@@ -4,9 +4,9 @@
 use std::rc::Rc;
 
 use estimand_graph::{Tensor, VarId};
-use estimand_tensor::Array;
+use estimand_tensor::{Array, DType};
 
-use super::numbers::Numbers;
+use super::numbers::{Number, Numbers};
 use super::rules::table::Table;
 
 /// One output of a node that was read.
@@ -18,10 +18,26 @@ pub(super) enum NodeOutput {
     Variable(VarId),
     /// A lookup table.
     Table(Rc<Table>),
-    /// A list of tensors, stacked along the second axis. `None` if no loop has filled it yet.
-    List(Option<Tensor>),
+    /// A list of tensors.
+    List(List),
+    /// A tensor of the checkpoint, by its name. It is read when it is needed.
+    Saved(Rc<str>),
     /// The axes to sum over to get to a shape.
     AxesTo(Box<Numbers>),
+}
+
+/// A list of tensors of one shape.
+#[derive(Clone)]
+pub(super) enum List {
+    /// A length and a dtype. No element has been written.
+    Reserved { n: Number, dtype: DType },
+    /// The elements are the rows of a tensor.
+    Rows(Tensor),
+    /// The elements are stacked along the second axis, as our recurrent op returns them.
+    Columns(Tensor),
+    /// An argument of a loop, by its position, in a step that has written some elements: index and
+    /// item of each.
+    Argument { at: usize, writes: Vec<(Tensor, Tensor)> },
 }
 
 /// The known forms of a value. A missing form is created when it is needed.
@@ -70,8 +86,9 @@ impl NodeOutput {
             NodeOutput::Value(_) => "a tensor",
             NodeOutput::Variable(_) => "a variable",
             NodeOutput::Table(_) => "a table",
-            NodeOutput::List(None) => "an empty list of tensors",
-            NodeOutput::List(Some(_)) => "a list of tensors",
+            NodeOutput::List(List::Reserved { .. }) => "an empty list of tensors",
+            NodeOutput::List(_) => "a list of tensors",
+            NodeOutput::Saved(_) => "a tensor of the checkpoint",
             NodeOutput::AxesTo(_) => "a list of axes that is known only at run time",
         }
     }

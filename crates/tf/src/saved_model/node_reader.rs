@@ -3,7 +3,7 @@
 
 use estimand_graph::host::{HostOp, HostRules};
 use estimand_graph::op::reading::Reading;
-use estimand_graph::{Graph, Op, Tensor, VarId};
+use estimand_graph::{Graph, Op, Tensor};
 use estimand_tensor::{Array, DType, Dim, Error, Result};
 use estimand_wire::graph_def::Attr;
 use estimand_wire::{DataType, ListValue, NodeDef, TensorShapeProto};
@@ -65,10 +65,12 @@ impl<'a> NodeReader<'_, 'a> {
         })
     }
 
-    /// An input that must be a variable.
-    pub(super) fn variable(&self, i: usize) -> Result<VarId> {
+    /// The value of an input that must be a variable. A step of a loop gets the values of variables
+    /// in their place.
+    pub(super) fn variable_value(&mut self, i: usize) -> Result<Tensor> {
         match self.item(i)? {
-            NodeOutput::Variable(id) => Ok(id),
+            NodeOutput::Variable(id) => Ok(self.reader.graph.read(id, std::panic::Location::caller())),
+            NodeOutput::Value(_) if self.reader.step.is_some() => self.tensor(i),
             other => Err(Error::config(format!("input {i} is {}; expected a variable", other.kind()))),
         }
     }

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use estimand_graph::looks::look;
 use estimand_tensor::{Error, Result};
-use estimand_wire::{FunctionDef, GraphDef, NodeDef};
+use estimand_wire::{DataType, NodeDef};
 
 use super::checks::Check;
+use super::inline::Inlined;
+use super::library::Library;
 use super::rules;
 
 /// An output of a node: `node:output`.
@@ -16,31 +18,46 @@ pub(super) struct Reference {
     pub output: usize,
 }
 
+/// The most `Identity` nodes in a row that are followed.
+const LONGEST: usize = 64;
+
 /// A GraphDef with an index of its nodes.
 pub(super) struct Nodes<'a> {
     defs: &'a [NodeDef],
     by_name: HashMap<&'a str, usize>,
     /// The nodes that fill tables, by the table's node.
     initializers: HashMap<usize, usize>,
-    functions: HashMap<&'a str, &'a FunctionDef>,
+    /// The values that are assigned to variables of strings, by the variable's node. TensorFlow 2
+    /// keeps the paths of assets in such variables.
+    assigned: HashMap<usize, Reference>,
+    inlined: &'a Inlined<'a>,
+    library: &'a Library<'a>,
 }
 
 impl<'a> Nodes<'a> {
-    pub(super) fn new(graph: &'a GraphDef) -> Result<Nodes<'a>> {
-        let mut by_name = HashMap::with_capacity(graph.node.len());
-        for (i, def) in graph.node.iter().enumerate() {
+    pub(super) fn new(inlined: &'a Inlined<'a>, library: &'a Library<'a>) -> Result<Nodes<'a>> {
+        let defs = &*inlined.nodes;
+        let mut by_name = HashMap::with_capacity(defs.len());
+        for (i, def) in defs.iter().enumerate() {
             if by_name.insert(def.name.as_str(), i).is_some() {
                 return Err(Error::config(format!("the graph has two nodes named `{}`", def.name)));
             }
         }
-        let functions = graph.library.iter().flat_map(|library| &library.function);
-        let functions = functions.filter_map(|def| Some((def.signature.as_ref()?.name.as_str(), def))).collect();
-        let mut nodes = Nodes { defs: &graph.node, by_name, initializers: HashMap::new(), functions };
-        for (i, def) in graph.node.iter().enumerate() {
+        let mut nodes =
+            Nodes { defs, by_name, initializers: HashMap::new(), assigned: HashMap::new(), inlined, library };
+        for (i, def) in defs.iter().enumerate() {
             if rules::fills_table(&def.op)
                 && let Some(table) = def.input.first()
             {
                 nodes.initializers.insert(nodes.find(table)?.node, i);
+            }
+            let is_text = || def.attr.get("dtype").and_then(|attr| attr.data_type()) == Some(DataType::String);
+            if def.op == "AssignVariableOp"
+                && is_text()
+                && let [variable, value, ..] = &def.input[..]
+            {
+                let (variable, value) = (nodes.find(variable)?, nodes.find(value)?);
+                nodes.assigned.insert(variable.node, value);
             }
         }
         Ok(nodes)
@@ -54,9 +71,18 @@ impl<'a> Nodes<'a> {
         self.defs.iter().enumerate()
     }
 
-    /// The function with a name.
-    pub(super) fn function(&self, name: &str) -> Option<&'a FunctionDef> {
-        self.functions.get(name).copied()
+    /// The functions that nodes may name.
+    pub(super) fn library(&self) -> &'a Library<'a> {
+        self.library
+    }
+
+    /// Names a node, its op and its function, for errors.
+    pub(super) fn describe(&self, node: usize) -> String {
+        let NodeDef { name, op, .. } = self.def(node);
+        match self.inlined.function(node) {
+            Some(function) => format!("node `{name}` ({op}) of function `{function}`"),
+            None => format!("node `{name}` ({op})"),
+        }
     }
 
     /// The node that fills a table.
@@ -79,6 +105,32 @@ impl<'a> Nodes<'a> {
             }
             Error::unknown("node", node, self.by_name.keys().copied())
         })
+    }
+
+    /// The output that an output is passed on from, through any number of `Identity`.
+    pub(super) fn origin(&self, mut reference: Reference) -> Reference {
+        // A cycle is refused when the nodes are read.
+        for _ in 0..LONGEST {
+            let def = self.def(reference.node);
+            let source = match def.op.as_str() {
+                "Identity" | "IdentityN" => def.input.get(reference.output).and_then(|input| self.get(input)),
+                _ => None,
+            };
+            match source {
+                Some(source) => reference = source,
+                None => break,
+            }
+        }
+        reference
+    }
+
+    /// The node that holds the name of a file: a constant, or what the initializer of a variable
+    /// assigns.
+    pub(super) fn file(&self, reference: Reference) -> Reference {
+        let read = self.origin(reference);
+        let handle = || self.get(self.def(read.node).input.first()?).map(|handle| self.origin(handle));
+        let variable = if self.def(read.node).op == "ReadVariableOp" { handle() } else { None };
+        variable.and_then(|variable| self.assigned.get(&variable.node).copied()).unwrap_or(read)
     }
 
     /// The data inputs of a node. Control inputs are ignored: they order updates, which a
@@ -109,8 +161,17 @@ impl<'a> Nodes<'a> {
         let children = |node: usize| -> Result<Vec<usize>> {
             let mut inputs = self.inputs(node)?;
             look(inputs.len());
+            // The file that is restored is always that of the model, and is not fed.
+            if self.def(node).op == "RestoreV2" && !inputs.is_empty() {
+                inputs.remove(0);
+            }
             if let Some(filler) = self.initializer(node) {
-                inputs.extend(self.inputs_of(filler)?.into_iter().filter(|input| input.node != node));
+                let of_file = filler.op.starts_with("InitializeTableFromTextFile");
+                let needed = |input: &Reference| {
+                    // The path of an asset is a placeholder, which nobody feeds.
+                    input.node != node && !(of_file && self.def(self.file(*input).node).op == "Placeholder")
+                };
+                inputs.extend(self.inputs_of(filler)?.into_iter().filter(needed));
             }
             inputs.extend(Check::of(self, self.def(node)).iter().flat_map(Check::inputs));
             Ok(inputs.into_iter().filter(|input| !given.contains(input)).map(|input| input.node).collect())
@@ -149,27 +210,26 @@ impl<'a> Nodes<'a> {
 
     /// An error that names every op among these nodes that cannot be read.
     pub(super) fn check_supported(&self, order: &[usize]) -> Result<()> {
-        let mut unknown: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+        let mut unknown: BTreeMap<&str, (String, usize)> = BTreeMap::new();
         for &node in order {
             let def = self.def(node);
             if !rules::is_known(&def.op) {
-                unknown.entry(&def.op).or_insert((&def.name, 0)).1 += 1;
+                let place = || match self.inlined.function(node) {
+                    Some(function) => format!("`{}` of function `{function}`", def.name),
+                    None => format!("`{}`", def.name),
+                };
+                unknown.entry(&def.op).or_insert_with(|| (place(), 0)).1 += 1;
             }
         }
         if unknown.is_empty() {
             return Ok(());
         }
-        let text = |(op, (node, n)): (&&str, &(&str, usize))| match n {
-            1 => format!("{op} (node `{node}`)"),
-            n => format!("{op} ({n} nodes, such as `{node}`)"),
+        let text = |(op, (place, n)): (&&str, &(String, usize))| match n {
+            1 => format!("{op} (node {place})"),
+            n => format!("{op} ({n} nodes, such as {place})"),
         };
         let list: Vec<String> = unknown.iter().map(text).collect();
-        let error = Error::unsupported(format!("the graph uses ops that cannot be read: {}", list.join(", ")));
-        Err(match unknown.keys().any(|op| op.ends_with("PartitionedCall")) {
-            true => error.help(
-                "export the model with an Estimator; functions, which `tf.saved_model.save` writes, cannot be read",
-            ),
-            false => error.help("export a signature without them, or compute that part outside the model"),
-        })
+        Err(Error::unsupported(format!("the graph uses ops that cannot be read: {}", list.join(", ")))
+            .help("export a signature without them, or compute that part outside the model"))
     }
 }

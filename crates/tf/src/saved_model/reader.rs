@@ -21,11 +21,15 @@ use super::nodes::{Nodes, Reference};
 use super::numbers::Number;
 use super::rules;
 use super::rules::loops::LoopFunctions;
+use super::step::StepArguments;
 
 /// Access to the folder that a graph was saved in.
 pub(super) trait Surroundings {
     /// Dtype and sizes of the variable of a node.
     fn variable(&self, node: &str, shared_name: &str) -> Result<Option<(DType, Vec<usize>)>>;
+
+    /// A tensor of the checkpoint.
+    fn saved(&self, name: &str) -> Result<Array>;
 
     /// The asset file that a string constant of the graph names.
     fn asset(&self, node: &str) -> Option<PathBuf>;
@@ -48,8 +52,12 @@ pub(super) struct Reader<'a> {
     pub loops: HashMap<(Recurrent, DType, usize), LoopFunctions>,
     /// Values of nodes that were computed during reading.
     computed: HashMap<Value, Array>,
-    n_evaluated: usize,
+    pub n_evaluated: usize,
     pub repeated_bytes: usize,
+    /// The arguments, if the graph is a step of a loop.
+    pub step: Option<StepArguments>,
+    /// The number of loops around the graph.
+    pub n_loops: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -68,12 +76,14 @@ impl<'a> Reader<'a> {
             computed: HashMap::new(),
             n_evaluated: 0,
             repeated_bytes: 0,
+            step: None,
+            n_loops: 0,
         }
     }
 
     /// Sets an output of a node that is fed.
-    pub(super) fn give(&mut self, reference: Reference, tensor: Tensor) {
-        self.items.insert(reference, tensor.into());
+    pub(super) fn give(&mut self, reference: Reference, value: impl Into<NodeOutput>) {
+        self.items.insert(reference, value.into());
     }
 
     /// Reads all nodes that some outputs need.
@@ -82,8 +92,7 @@ impl<'a> Reader<'a> {
         let order = self.nodes.needed(outputs, &given)?;
         self.nodes.check_supported(&order)?;
         for node in order {
-            let def = self.nodes.def(node);
-            self.read_node(node).map_err(|e| e.context(format!("in node `{}` ({})", def.name, def.op)))?;
+            self.read_node(node).map_err(|e| e.context(format!("in {}", self.nodes.describe(node))))?;
         }
         Ok(())
     }
@@ -164,6 +173,7 @@ impl<'a> Reader<'a> {
     pub(super) fn constant(&mut self, reference: Reference) -> Result<Array> {
         let mut known: Box<KnownValue> = match self.item(reference)? {
             NodeOutput::Value(known) => known,
+            NodeOutput::Saved(name) => return self.surroundings.saved(&name),
             other => return Err(Error::config(format!("the input is {}; expected a constant", other.kind()))),
         };
         if let Some(array) = known.array {

@@ -12,6 +12,8 @@ use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_wire::saved_model::Encoding;
 use estimand_wire::{DataType, SignatureDef, TensorInfo, TensorShapeProto};
 
+use super::inline::Inlined;
+use super::library::Library;
 use super::node_reader::dtype;
 use super::nodes::{Nodes, Reference};
 use super::reader::{Reader, Surroundings};
@@ -47,6 +49,9 @@ fn describe(info: &TensorInfo) -> String {
     }
 }
 
+/// TF: the signature whose output is the node that fills tables.
+const INIT_OP: &str = "__saved_model_init_op";
+
 /// A signature as a compiled program, with the values of its variables.
 ///
 /// Threads may run it at the same time without waiting for each other. A clone shares everything.
@@ -69,7 +74,9 @@ impl SignatureModel {
         signature: &SignatureDef,
         state: Option<Arc<dyn State>>,
     ) -> Result<SignatureModel> {
-        let nodes = Nodes::new(model.graph_def()?)?;
+        let library = Library::new(model.graph_def()?, model.ops(), &model.limits);
+        let inlined = Inlined::graph(model.graph_def()?, &library, &model.roots(signature)?)?;
+        let nodes = Nodes::new(&inlined, &library)?;
         let checkpoint = Checkpoint::of(&model.folder, &nodes);
         let folder = Folder { model, checkpoint: &checkpoint };
         let mut reader = Reader::new(&nodes, &folder, &model.limits);
@@ -190,8 +197,28 @@ impl Surroundings for Folder<'_> {
         self.checkpoint.spec(node, shared_name).map(Some)
     }
 
+    fn saved(&self, name: &str) -> Result<Array> {
+        self.checkpoint.saved(name)
+    }
+
     fn asset(&self, node: &str) -> Option<PathBuf> {
         self.model.assets.get(node).cloned()
+    }
+}
+
+impl SavedModel {
+    /// The nodes that reading a signature begins with: its outputs, the node that fills tables, and
+    /// the node that restores variables.
+    fn roots(&self, signature: &SignatureDef) -> Result<Vec<String>> {
+        let mut roots = Vec::new();
+        for (name, info) in &signature.outputs {
+            roots.extend(parts(name, info)?.into_iter().map(|(_, tensor, _)| tensor));
+        }
+        let init = self.meta_graph.signature_def.get(INIT_OP).into_iter().flat_map(|def| def.outputs.values());
+        roots.extend(init.filter_map(TensorInfo::name).map(|node| format!("^{node}")));
+        let restore = self.meta_graph.saver_def.iter().map(|saver| &saver.restore_op_name);
+        roots.extend(restore.filter(|node| !node.is_empty()).map(|node| format!("^{node}")));
+        Ok(roots)
     }
 }
 

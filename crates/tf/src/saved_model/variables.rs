@@ -1,6 +1,7 @@
 //! Maps the variables of a graph to tensors of the checkpoint.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use estimand_checkpoint::BundleReader;
@@ -17,6 +18,9 @@ pub(super) struct Checkpoint {
     /// is read.
     reader: Result<BundleReader>,
     keys: HashMap<String, Key>,
+    /// The names of tensors by the names of variables, as the objects of the checkpoint tell. Read
+    /// when a variable is not found in another way.
+    objects: OnceCell<Result<BTreeMap<String, String>>>,
 }
 
 /// The location of a variable in a checkpoint.
@@ -32,20 +36,36 @@ impl Checkpoint {
     /// variables.
     pub(super) fn of(folder: &Path, nodes: &Nodes<'_>) -> Checkpoint {
         let prefix = folder.join("variables").join("variables");
-        Checkpoint { reader: BundleReader::open(&prefix), prefix, keys: keys(nodes) }
+        Checkpoint { reader: BundleReader::open(&prefix), prefix, keys: keys(nodes), objects: OnceCell::new() }
     }
 
     fn reader(&self) -> Result<&BundleReader> {
         self.reader.as_ref().map_err(Clone::clone)
     }
 
-    fn key(&self, node: &str, shared_name: &str) -> Key {
-        self.keys.get(node).cloned().unwrap_or_else(|| Key { name: shared_name.to_string(), part: None })
+    /// The location of a variable: that of the node that restores it, or that of its own name, or
+    /// that of the object with its name.
+    fn key(&self, node: &str, shared_name: &str) -> Result<Key> {
+        if let Some(key) = self.keys.get(node) {
+            return Ok(key.clone());
+        }
+        let mut name = shared_name.to_string();
+        let reader = self.reader()?;
+        if !reader.contains(&name) {
+            let objects = self.objects.get_or_init(|| reader.object_keys()).as_ref().map_err(Clone::clone)?;
+            name = objects.get(&name).cloned().unwrap_or(name);
+        }
+        Ok(Key { name, part: None })
+    }
+
+    /// A tensor by its name.
+    pub(super) fn saved(&self, name: &str) -> Result<Array> {
+        self.reader()?.read(name)
     }
 
     /// Dtype and sizes of the variable of a node.
     pub(super) fn spec(&self, node: &str, shared_name: &str) -> Result<(DType, Vec<usize>)> {
-        let key = self.key(node, shared_name);
+        let key = self.key(node, shared_name)?;
         let (dtype, dims) = self.reader()?.spec(&key.name)?;
         match key.part {
             None => Ok((dtype, dims.to_vec())),
@@ -64,7 +84,7 @@ impl Checkpoint {
         let mut values = IndexMap::new();
         for (node, id) in nodes {
             let name = &variables.spec(*id).name;
-            let key = self.key(node, name);
+            let key = self.key(node, name)?;
             let value = match read.get(&key) {
                 Some(value) => value.clone(),
                 None => {

@@ -27,6 +27,7 @@ pub(super) fn follow(call: &mut NodeReader<'_, '_>) -> Result<Option<Vec<NodeOut
         "Sum" if matches!(call.item(1)?, NodeOutput::AxesTo(_)) && call.numbers(0)?.is_none() => {
             return sum_to(call).map(Some);
         }
+        "Minimum" if clamped(call)?.is_some() => clamped(call)?,
         op => match (reduction(op), binary_op(op)) {
             (Some(kind), _) => reduce(call, kind)?,
             (_, Some(op)) => binary(call, op)?,
@@ -52,6 +53,32 @@ fn binary(call: &NodeReader<'_, '_>, op: Binary) -> Result<Option<Numbers>> {
         (Some(a), Some(b)) => arithmetic::binary(call.graph(), op, &a, &b),
         _ => Ok(None),
     }
+}
+
+/// `min(a, max(a, x))`, which is `a` for every `x`. Keras computes the depth of counts so.
+fn clamped(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
+    let single = |numbers: Option<Numbers>| numbers.filter(|numbers| numbers.elements.len() == 1);
+    let nodes = call.reader.nodes;
+    for (i, &other) in [1, 0].iter().zip(&call.inputs) {
+        let Some(low) = single(call.numbers(*i)?) else { continue };
+        let def = nodes.def(other.node);
+        if def.op != "Maximum" {
+            continue;
+        }
+        for input in nodes.inputs_of(def)? {
+            let NodeOutput::Value(known) = call.reader.item(input)? else { continue };
+            let Some(high) = single(known.numbers) else { continue };
+            let is_least = match (&low.elements[0], &high.elements[0]) {
+                (Number::Known(low), Number::Known(high)) => low <= high,
+                (Number::Size(low), Number::Size(high)) => low == high,
+                _ => false,
+            };
+            if is_least && low.dims.is_empty() {
+                return Ok(Some(low));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn reshape(call: &mut NodeReader<'_, '_>) -> Result<Option<Numbers>> {

@@ -9,7 +9,7 @@ use estimand_tensor::{DType, Dim, Error, Result, Shape};
 use super::super::node_reader::{NodeReader, Outputs, one};
 
 pub(super) fn resource_gather(call: &mut NodeReader<'_, '_>) -> Outputs {
-    let table = call.graph().read(call.variable(0)?, std::panic::Location::caller());
+    let table = call.variable_value(0)?;
     let indices = call.tensor(1)?;
     if call.int_or("batch_dims", 0)? != 0 {
         return Err(refuse("a lookup with batch_dims"));

@@ -1,8 +1,8 @@
-//! Loops. The loop of a recurrent network that we have written becomes one op again; no other loop
-//! can be read.
+//! Loops of recurrent networks that we have written become one op again. Other loops run step by
+//! step (`while_loop.rs`).
 //!
 //! An attribute of the loop names the cell, and its functions must be those that we would write for
-//! this cell. So a loop that somebody has changed is refused, not computed as something else.
+//! this cell. So a loop that somebody has changed is read as it is, not as something else.
 
 use estimand_graph::op::Recurrent;
 use estimand_graph::op::reading::Reading;
@@ -12,63 +12,52 @@ use estimand_tensor::{DType, Dim, Error, Result, Shape};
 use estimand_wire::FunctionDef;
 use estimand_wire::graph_def::Attr;
 
-use super::super::node_output::NodeOutput;
-use super::super::node_reader::{NodeReader, Outputs, one};
+use super::super::node_output::{List, NodeOutput};
+use super::super::node_reader::{NodeReader, Outputs};
 use super::super::numbers::{Number, Numbers};
+use super::while_loop;
 use crate::graph_def::graph_def;
 
 /// The functions of a loop: the condition and the body.
 pub(in super::super) type LoopFunctions = [FunctionDef; 2];
 
 pub(super) fn read_while(call: &mut NodeReader<'_, '_>) -> Outputs {
-    let step = described(&call.text_or(ATTRIBUTE, "")?).ok_or_else(foreign)?;
+    match recurrent(call)? {
+        Some(outputs) => Ok(outputs),
+        None => while_loop::read(call),
+    }
+}
+
+/// Reads a loop that we have written. `None` if it is another.
+fn recurrent(call: &mut NodeReader<'_, '_>) -> Result<Option<Vec<NodeOutput>>> {
+    let Some(step) = described(&call.text_or(ATTRIBUTE, "")?) else { return Ok(None) };
     let at: Vec<usize> = (0..call.n_inputs()).collect();
-    let order = op_inputs(&step, &at).ok_or_else(foreign)?;
-    if call.integer(0)? != 0 || !matches!(call.item(1)?, NodeOutput::List(None)) {
-        return Err(foreign());
+    let Some(order) = op_inputs(&step, &at) else { return Ok(None) };
+    if call.integer(0)? != 0 || !matches!(call.item(1)?, NodeOutput::List(List::Reserved { .. })) {
+        return Ok(None);
     }
     let inputs = order.iter().map(|&i| call.tensor(i)).collect::<Result<Vec<Tensor>>>()?;
     let (dtype, kernel) = (inputs[0].dtype(), inputs[1].shape());
-    let units = kernel.dims().first().and_then(|dim| dim.known()).ok_or_else(foreign)?;
+    let Some(units) = kernel.dims().first().and_then(|dim| dim.known()) else { return Ok(None) };
     let expected = functions(call, step, dtype, units)?;
     let is_ours = |key: &str, expected: &FunctionDef| function(call, key).is_some_and(|found| same(found, expected));
     if !is_ours("cond", &expected[0]) || !is_ours("body", &expected[1]) {
-        return Err(foreign());
+        return Ok(None);
     }
     let results = call.add(step, &inputs.iter().collect::<Vec<_>>())?;
     let n_steps = Numbers::scalar(DType::I32, Number::of(inputs[0].shape().dims()[1]));
-    let mut outputs = vec![n_steps.into(), NodeOutput::List(Some(results[0].clone()))];
+    let mut outputs = vec![n_steps.into(), NodeOutput::List(List::Columns(results[0].clone()))];
     outputs.extend(results[1..=step.n_states()].iter().cloned().map(NodeOutput::from));
     // Inputs that stay the same in all steps.
     for i in 2 + step.n_states()..call.n_inputs() {
         outputs.push(call.item(i)?);
     }
-    Ok(outputs)
-}
-
-/// A list that a loop fills.
-pub(super) fn reserve(_call: &mut NodeReader<'_, '_>) -> Outputs {
-    Ok(vec![NodeOutput::List(None)])
-}
-
-/// The elements of a list as one tensor, in their order.
-pub(super) fn stack(call: &mut NodeReader<'_, '_>) -> Outputs {
-    match call.item(0)? {
-        NodeOutput::List(Some(sequence)) => one(sequence.transpose(&[1, 0, 2])),
-        other => {
-            Err(Error::unsupported(format!("the input is {}; expected a list that a loop has filled", other.kind())))
-        }
-    }
-}
-
-fn foreign() -> Error {
-    Error::unsupported("a loop can be read only if it is a recurrent network that this library has exported, unchanged")
-        .help("export the model with a known number of steps and `unroll=True`")
+    Ok(Some(outputs))
 }
 
 fn function<'a>(call: &NodeReader<'_, 'a>, key: &str) -> Option<&'a FunctionDef> {
     match call.def.attr.get(key)?.value.as_ref()? {
-        Attr::Func(function) if function.attr.is_empty() => call.reader.nodes.function(&function.name),
+        Attr::Func(function) if function.attr.is_empty() => call.reader.nodes.library().function(&function.name),
         _ => None,
     }
 }
@@ -87,7 +76,7 @@ fn functions(call: &mut NodeReader<'_, '_>, step: Recurrent, dtype: DType, units
         return Ok(known.clone());
     }
     let graph = Graph::new();
-    let width = units.checked_mul(step.n_gates()).ok_or_else(foreign)?;
+    let width = units.checked_mul(step.n_gates()).ok_or_else(|| Error::shape("the cell has too many units"))?;
     let place = |name: &str, dtype: DType, shape: &[Dim]| {
         graph.placeholder(name, dtype, shape.iter().copied().collect::<Shape>())
     };

@@ -7,11 +7,13 @@
 
 mod arithmetic;
 mod batch_norm;
+mod einsum;
 mod elementwise;
 mod example;
 mod follow;
 mod index;
 mod joining;
+mod list;
 pub(super) mod loops;
 mod segment;
 mod shaping;
@@ -20,6 +22,7 @@ mod source;
 mod sparse;
 pub(super) mod table;
 mod text;
+mod while_loop;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -78,6 +81,7 @@ fn composed(op: &str) -> Option<Rule> {
         "VariableV2" | "Variable" => source::variable,
         "ReadVariableOp" => source::read_variable,
         "VariableShape" => source::variable_shape,
+        "RestoreV2" => source::restore,
         "Shape" => source::shape,
         "ShapeN" => source::shape_n,
         "Size" => source::size,
@@ -108,6 +112,7 @@ fn composed(op: &str) -> Option<Rule> {
         "StridedSlice" => slicing::strided_slice,
         "StridedSliceGrad" => slicing::strided_slice_grad,
 
+        "Einsum" => einsum::einsum,
         "FusedBatchNorm" | "FusedBatchNormV2" | "FusedBatchNormV3" => batch_norm::batch_norm,
 
         "ResourceGather" => index::resource_gather,
@@ -117,6 +122,7 @@ fn composed(op: &str) -> Option<Rule> {
         "DynamicStitch" | "ParallelDynamicStitch" => index::stitch,
 
         "DenseBincount" => segment::bincount,
+        "RaggedBincount" => segment::ragged_bincount,
         "SegmentSum" | "SegmentMean" | "SegmentMax" | "SegmentMin" | "SegmentProd" => segment::sorted,
 
         "SparseReshape" => sparse::reshape,
@@ -140,13 +146,17 @@ fn composed(op: &str) -> Option<Rule> {
         "StringJoin" => text::join,
         "ReduceJoin" => text::reduce_join,
 
-        "HashTableV2" | "HashTable" => table::table,
+        "HashTableV2" | "HashTable" | "MutableHashTableV2" => table::table,
         "LookupTableFindV2" | "LookupTableFind" => table::find,
         "LookupTableSizeV2" | "LookupTableSize" => table::size,
 
         "StatelessWhile" | "While" => loops::read_while,
-        "TensorListReserve" => loops::reserve,
-        "TensorListStack" => loops::stack,
+        "TensorListReserve" => list::reserve,
+        "TensorListFromTensor" => list::from_tensor,
+        "TensorListStack" => list::stack,
+        "TensorListGetItem" => list::get_item,
+        "TensorListSetItem" => list::set_item,
+        "TensorListLength" => list::length,
 
         "ParseExampleV2" => example::parse,
         "ParseExample" => example::parse_first,

@@ -1,10 +1,10 @@
 //! Reductions by segment. The host computes where segments begin; the step reduces.
 
-use estimand_graph::Tensor;
 use estimand_graph::op::UnsortedSegment;
 use estimand_graph::op::reading::{Reading, n_rows, refuse, with_rows};
 use estimand_graph::op::sparse_segment::segment_splits;
-use estimand_tensor::{Dim, Reduction, Shape};
+use estimand_graph::{RaggedTensor, Tensor};
+use estimand_tensor::{DType, Dim, Reduction, Shape};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
 use super::super::numbers::Number;
@@ -18,21 +18,60 @@ fn kind(op: &str) -> Reduction {
     }
 }
 
-/// (ids, number of bins, weights or nothing): counts how often each id occurs. Ids beyond the last
-/// bin are not counted.
+/// (ids, number of bins, weights or nothing): counts how often each id occurs, in the whole list or
+/// in each row of a matrix. Ids beyond the last bin are not counted.
 pub(super) fn bincount(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (ids, n, weights) = (call.tensor(0)?, call.size(1)?, call.tensor(2)?);
-    if ids.rank() != 1 {
-        return Err(refuse(format!("a count of {}, which is not a list,", ids.spec())));
+    match ids.rank() {
+        1 => counts(call, &ids, None, n, &weights),
+        2 => {
+            let (rows, width) = (ids.shape().dims()[0], ids.shape().dims()[1]);
+            let row = call.graph().range(rows, DType::I64).reshape_as(Shape::from([rows, Dim::Known(1)]));
+            let flat = Shape::from([call.graph().symbols_mut(|s| s.mul(rows, width))?]);
+            let row = row.broadcast_to(ids.shape().clone()).reshape_as(flat.clone());
+            let has_weights = has_elements(&weights);
+            let weights = if has_weights { weights.reshape_as(flat.clone()) } else { weights };
+            counts(call, &ids.reshape_as(flat), Some((&row, rows)), n, &weights)
+        }
+        _ => Err(refuse(format!("a count of {}, which is neither a list nor a matrix,", ids.spec()))),
     }
-    let bins = Number::of(n).tensor(call.graph(), ids.dtype())?;
-    let counted = ids.less(&bins).select(&ids, -1i64);
-    let has_weights = weights.shape().dims().first() != Some(&Dim::Known(0));
-    let weights = match has_weights {
-        true => with_rows(&weights, n_rows(&ids)?),
-        false => call.graph().fill(ids.shape().clone(), weights.dtype(), 1.0),
+}
+
+/// (row splits, ids, number of bins, weights or nothing): counts how often each id occurs in each
+/// row.
+pub(super) fn ragged_bincount(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let (splits, ids) = (call.tensor(0)?.cast(DType::I64), call.tensor(1)?);
+    let (n, weights) = (call.size(2)?, call.tensor(3)?);
+    if splits.rank() != 1 || ids.rank() != 1 {
+        return Err(refuse(format!("a count of the rows of {}, split by {},", ids.spec(), splits.spec())));
+    }
+    let ragged = RaggedTensor { values: ids, row_splits: splits };
+    let row = with_rows(&ragged.row_ids(), n_rows(&ragged.values)?);
+    counts(call, &ragged.values, Some((&row, ragged.n_rows())), n, &weights)
+}
+
+fn has_elements(weights: &Tensor) -> bool {
+    weights.shape().dims().first() != Some(&Dim::Known(0))
+}
+
+/// Counts ids below `n`. With the row of each id and the number of rows, counts them by row.
+fn counts(call: &NodeReader<'_, '_>, ids: &Tensor, rows: Option<(&Tensor, Dim)>, n: Dim, weights: &Tensor) -> Outputs {
+    let graph = call.graph();
+    let ids = ids.cast(DType::I64);
+    let bins = Number::of(n).tensor(graph, DType::I64)?;
+    let weights = match has_elements(weights) {
+        true => with_rows(weights, n_rows(&ids)?),
+        false => graph.fill(ids.shape().clone(), weights.dtype(), 1.0),
     };
-    let sums = weights.segment_sum(&counted, n);
+    let counted = ids.less(&bins);
+    let sums = match rows {
+        None => weights.segment_sum(&counted.select(&ids, -1i64), n),
+        Some((row, n_rows)) => {
+            let total = graph.symbols_mut(|s| s.mul(n_rows, n))?;
+            let places = counted.select(&(row * &bins + &ids), -1i64);
+            weights.segment_sum(&places, total).reshape_as(Shape::from([n_rows, n]))
+        }
+    };
     one(if call.flag("binary_output", false)? { sums.minimum(1.0) } else { sums })
 }
 

@@ -82,15 +82,23 @@ fn variable_of(call: &mut NodeReader<'_, '_>) -> Result<VarId> {
 }
 
 pub(super) fn read_variable(call: &mut NodeReader<'_, '_>) -> Outputs {
-    let id = call.variable(0)?;
-    one(call.graph().read(id, std::panic::Location::caller()))
+    one(call.variable_value(0)?)
 }
 
 pub(super) fn variable_shape(call: &mut NodeReader<'_, '_>) -> Outputs {
-    let id = call.variable(0)?;
     let dtype = call.dtype_or("out_type", Some(DType::I32))?;
+    let NodeOutput::Variable(id) = call.item(0)? else { return one(shape_of(&call.tensor(0)?, dtype)) };
     let sizes = call.graph().body().variables().spec(id).dims.iter().map(|&n| Number::Known(n as i64)).collect();
     one(Numbers::list(dtype, sizes))
+}
+
+/// (file, names, slices): tensors of the checkpoint. The file is that of the model.
+pub(super) fn restore(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let (names, slices) = (call.constant(1)?, call.constant(2)?);
+    if let Some(slice) = slices.strings()?.find(|slice| !slice.is_empty()) {
+        return Err(refuse(format!("a part `{}` of a saved tensor", String::from_utf8_lossy(slice))));
+    }
+    Ok(names.strings()?.map(|name| NodeOutput::Saved(String::from_utf8_lossy(name).into())).collect())
 }
 
 /// The sizes of an input: of a tensor, or of its tracked numbers.

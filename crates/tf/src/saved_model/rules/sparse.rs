@@ -1,12 +1,12 @@
 //! Ops on TensorFlow's sparse tensors.
 
-use estimand_graph::Tensor;
-use estimand_graph::host::ragged::ToSteps;
 use estimand_graph::host::sparse::{
     CrossOutput, RaggedToSparse, SparseConcat, SparseCross, SparseFillEmptyRows, SparseReorder, SparseReshape,
     SparseSlice, SparseToDense,
 };
-use estimand_graph::op::reading::{Reading, refuse, with_rows};
+use estimand_graph::op::reading::{Reading, n_rows, refuse, with_rows};
+use estimand_graph::op::sparse_segment::segment_splits;
+use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use super::super::node_output::NodeOutput;
@@ -41,20 +41,46 @@ pub(super) fn from_ragged(call: &mut NodeReader<'_, '_>) -> Outputs {
     Ok(sparse_of_ragged(call, &splits, &values)?.into())
 }
 
-/// Pads the rows of one ragged axis to a length.
+/// Pads the rows of one ragged axis to a length, or cuts them.
 pub(super) fn ragged_to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
     let kinds = call.list("row_partition_types")?.s;
+    let kinds: Vec<&[u8]> = kinds.iter().map(Vec::as_slice).collect();
     let values = call.tensor(1)?;
-    if !matches!(&kinds[..], [only] if only == b"ROW_SPLITS") || values.rank() != 1 {
-        return Err(refuse("a ragged tensor with other partitions than one list of row splits"));
+    if values.rank() != 1 {
+        return Err(refuse(format!("a ragged tensor of {}", values.spec())));
     }
-    let wanted = call.sizes(0, false)?;
-    let [_, n_steps] = wanted[..] else {
+    let row_splits = match &kinds[..] {
+        [b"ROW_SPLITS"] => call.tensor(3)?.cast(DType::I64),
+        [b"FIRST_DIM_SIZE", b"VALUE_ROWIDS"] => {
+            let (rows, ids) = (call.size(3)?, call.tensor(4)?.cast(DType::I64));
+            segment_splits(call, &with_rows(&ids, n_rows(&values)?), Some(rows))?
+        }
+        _ => return Err(refuse("a ragged tensor with other partitions than one list of row splits or row numbers")),
+    };
+    let wanted = call.elements(0)?.elements;
+    let [rows, n_steps] = &wanted[..] else {
         return Err(refuse(format!("a dense shape of {} sizes, where two are expected,", wanted.len())));
     };
-    let (padding, splits) = (call.tensor(2)?, call.tensor(3)?.cast(DType::I64));
-    let length = call.tensor(0)?.cast(DType::I64).slice(&[1], &[1]).reshape([0_i64; 0]);
-    Ok(items(call.host(ToSteps { dims: Vec::new(), n_steps }, &[&values, &splits, &length, &padding])?))
+    let padding = call.tensor(2)?;
+    let mut ragged = RaggedTensor { values, row_splits };
+    if let Number::Known(n) = rows
+        && *n >= 0
+        && ragged.n_rows() != Dim::Known(*n as usize)
+    {
+        return Err(refuse(format!("a ragged tensor cut or filled up to {n} rows")));
+    }
+    let length = match n_steps {
+        Number::Known(-1) => ragged.row_lengths().max().maximum(0i64),
+        n_steps => n_steps.tensor(call.graph(), DType::I64)?,
+    };
+    if let Number::Known(n @ 0..) = n_steps {
+        // TF: values beyond the length are dropped.
+        let first = ragged.row_splits.gather(&ragged.row_ids());
+        let place =
+            call.graph().range(n_rows(&ragged.values)?, DType::I64) - with_rows(&first, n_rows(&ragged.values)?);
+        ragged = ragged.filter(&place.less(*n));
+    }
+    one(ragged.to_steps(&length, &[], &padding))
 }
 
 pub(super) fn reshape(call: &mut NodeReader<'_, '_>) -> Outputs {

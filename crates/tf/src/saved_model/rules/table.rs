@@ -99,7 +99,7 @@ fn from_tensors(call: &mut NodeReader<'_, '_>) -> Result<Table> {
 /// (table, file name): maps lines to their numbers, or numbers to lines.
 fn from_file(call: &mut NodeReader<'_, '_>, key: DType, value: DType) -> Result<Table> {
     let reference = *call.inputs.get(1).ok_or_else(|| Error::config("the initializer has no file name"))?;
-    let name = &call.reader.nodes.def(reference.node).name;
+    let name = &call.reader.nodes.def(call.reader.nodes.file(reference).node).name;
     let path = call.reader.surroundings.asset(name).map_or_else(
         || {
             let text = call.constant(1)?;
