@@ -769,6 +769,7 @@ fn keras_names() -> Vec<Text> {
         keras::TrainStep<'_>,
         keras::Trained,
         update::Adadelta,
+        update::Adafactor,
         update::Adamax,
         update::Lion,
         update::Nadam,
