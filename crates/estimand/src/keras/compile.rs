@@ -387,9 +387,7 @@ impl Model {
     /// Writes the learning rate to the state, if a training step reads it there.
     pub(super) fn write_rate(&mut self) -> Result<()> {
         match (&self.rate_variable, self.rate) {
-            (Some(name), Some(rate)) if self.weights.state.holds(name) => {
-                self.weights.state.write(name, &Array::scalar(rate))
-            }
+            (Some(name), Some(rate)) if self.weights.holds(name) => self.weights.write(name, &Array::scalar(rate)),
             _ => Ok(()),
         }
     }

@@ -40,6 +40,8 @@ mod programs;
 mod recipe;
 mod replay;
 mod sequential;
+mod sharing;
+mod state;
 mod summary;
 mod symbol;
 mod to_estimator;
