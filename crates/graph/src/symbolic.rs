@@ -121,8 +121,8 @@ impl<'a> SymbolicUpdate<'a> {
     /// Computes the new weights and slots of a variable.
     ///
     /// For a gradient of rows, equal indices are summed. The new rows are computed from the old
-    /// ones; rows without a gradient decay if the optimizer decays them. For a rule that needs whole
-    /// variables, rows without a gradient have a gradient of zero.
+    /// ones; rows without a gradient decay if the optimizer decays them. For a rule that needs
+    /// whole variables, rows without a gradient have a gradient of zero.
     #[track_caller]
     pub fn update(
         &self,

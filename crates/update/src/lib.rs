@@ -154,9 +154,9 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// Whether a step needs the whole variable: means over it, or slots of other shapes. Such a rule
-    /// is written with symbols alone, and a graph runs it as nodes. `update` and `decay` are not
-    /// called.
+    /// Whether a step needs the whole variable: means over it, or slots of other shapes. Such a
+    /// rule is written with symbols alone, and a graph runs it as nodes. `update` and `decay` are
+    /// not called.
     fn is_whole(&self) -> bool {
         false
     }

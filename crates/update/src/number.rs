@@ -152,8 +152,8 @@ pub enum Operation {
     AtLeast,
     /// (condition, x, y): x if the condition holds, else y.
     Select,
-    /// The mean of all elements of x. Rules that [are whole](crate::UpdateRule::is_whole) use it and
-    /// the next two.
+    /// The mean of all elements of x. Rules that [are whole](crate::UpdateRule::is_whole) use it
+    /// and the next two.
     Mean,
     /// The mean of x along an axis, which is gone then. It is counted from the end: -1 is the last.
     MeanAlong(i8),
