@@ -101,7 +101,7 @@ fn parts(json: &Json, n: usize) -> Vec<(String, usize)> {
         }
         "TimeDistributed" => within("layer", &config["layer"], n),
         "RNN" => within("cell", &config["cell"], n),
-        "LSTM" | "GRU" | "SimpleRNN" | "ConvLSTM2D" => vec![("/cell".to_string(), n)],
+        "LSTM" | "GRU" | "SimpleRNN" | "ConvLSTM1D" | "ConvLSTM2D" | "ConvLSTM3D" => vec![("/cell".to_string(), n)],
         "StackedRNNCells" => {
             let mut names = Names::default();
             let cells = config["cells"].as_array().into_iter().flatten();
