@@ -109,7 +109,8 @@ def main():
     O = keras.optimizers
     for optimizer in [O.SGD(0.1, use_ema=True, ema_momentum=0.5), O.SGD(0.1, use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=2),
                       O.SGD(0.1, weight_decay=0.05), O.RMSprop(0.01), O.Adagrad(0.1), O.Nadam(0.05), O.Lion(0.01), O.Adam(0.05, clipnorm=0.1),
-                      O.SGD(0.1, global_clipnorm=0.2), O.SGD(0.1, clipvalue=0.3), O.Ftrl(0.1), O.Adadelta(0.5), O.Adamax(0.05)]:
+                      O.SGD(0.1, global_clipnorm=0.2), O.SGD(0.1, clipvalue=0.3), O.Ftrl(0.1), O.Adadelta(0.5), O.Adamax(0.05),
+                      O.Adafactor(0.1), O.Adafactor(0.1, use_ema=True, ema_momentum=0.8)]:
         model = made(optimizer)
         document = json.dumps(O.serialize(optimizer))
         fit(model, [], epochs=3)

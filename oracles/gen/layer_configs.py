@@ -151,5 +151,7 @@ layer(L.SimpleRNNCell(3), floats(*rows))
 layer(L.StackedRNNCells([L.LSTMCell(3), L.LSTMCell(2)]), floats(*rows))
 layer(L.ConvLSTM2D(2, (2, 3), strides=2, padding="same", return_sequences=True, recurrent_activation="sigmoid"), floats(2, 3, 5, 4, 2))
 layer(L.ConvLSTM2D(2, 2, dilation_rate=(1, 2), use_bias=False), floats(2, 3, 5, 4, 2))
+layer(L.ConvLSTM1D(2, 3, strides=2, padding="same", return_sequences=True, recurrent_activation="sigmoid"), floats(2, 3, 6, 2))
+layer(L.ConvLSTM3D(2, (2, 1, 3), padding="same", go_backwards=True), floats(2, 2, 3, 2, 3, 2))
 
 fixture.write("layer_configs_keras3" if IS_3 else "layer_configs_keras2", keras, program="layer_configs")

@@ -145,7 +145,8 @@ for made in [O.SGD(0.05, momentum=0.5, nesterov=True), O.SGD(SCHEDULES[6], clipn
              O.Adam(0.01, global_clipnorm=1.5), O.Adam(0.01, weight_decay=0.1), O.AdamW(0.01, clipvalue=0.5), O.Adadelta(0.5, 0.8, epsilon=0.01),
              O.Adamax(0.05, 0.8, 0.9, 0.01), O.Nadam(0.05, 0.8, 0.9, 0.01), O.RMSprop(0.05, 0.8, 0.5, 0.01, centered=True),
              O.Ftrl(0.05, -0.4, 0.2, 0.01, 0.02, 0.03, beta=0.1), O.Adagrad(0.05, 0.2, 0.0),
-             O.RMSprop(), O.Adagrad(0.05), O.SGD(0.05, weight_decay=0.1), O.Lion(0.01)]:
+             O.RMSprop(), O.Adagrad(0.05), O.SGD(0.05, weight_decay=0.1), O.Lion(0.01),
+             O.Adafactor(0.05, -0.5, 1e-20, 0.01, 0.5, weight_decay=0.1)]:
     optimizer(made)
 # Keras 3 begins an average with the weights after the first step, Keras 2.15 with those before it.
 made = O.Adam(0.05, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=3)

@@ -262,10 +262,10 @@ def stack(names):
 stack(["lstm_cell", "gru_cell"])
 
 
-def conv_lstm(mask=False, initial_state=None, **given):
-    batch, time, size = 2, 3, (4, 5)
+def conv_lstm(size=(4, 5), mask=False, initial_state=None, **given):
+    batch, time, n_axes = 2, 3, len(size)
     keras = {**given, **{key: function(value) for key, value in given.items() if "activation" in key}}
-    layer = L.ConvLSTM2D(2, return_state=True, name="conv_lstm2d", **keras)
+    layer = getattr(L, f"ConvLSTM{n_axes}D")(2, return_state=True, name=f"conv_lstm{n_axes}d", **keras)
     arrays = {"in": floats(batch, time, *size, 3)}
     if mask:
         arrays["mask"] = np.array([[1, 0, 1], [0, 1, 0]], np.int32)
@@ -277,7 +277,7 @@ def conv_lstm(mask=False, initial_state=None, **given):
         out, *last = layer(t["in"], mask=tf.cast(t["mask"], tf.bool) if mask else None, initial_state=state)
         return out, last
 
-    record("conv_lstm2d", given, layer, arrays, call)
+    record(f"conv_lstm{n_axes}d", given, layer, arrays, call)
 
 
 conv_lstm(kernel_size=[2, 3])
@@ -285,5 +285,13 @@ conv_lstm(kernel_size=[3, 3], padding="same", strides=[2, 2], return_sequences=T
 conv_lstm(kernel_size=[2, 2], dilation_rate=[2, 1], use_bias=False, go_backwards=True, return_sequences=True)
 conv_lstm(kernel_size=[3, 2], padding="same", mask=True, return_sequences=True, recurrent_activation="sigmoid")
 conv_lstm(kernel_size=[3, 2], padding="same", mask=True, initial_state=[4, 5], activation="softsign")
+conv_lstm((6,), kernel_size=[3])
+conv_lstm((6,), kernel_size=[3], padding="same", strides=[2], return_sequences=True, go_backwards=True)
+conv_lstm((6,), kernel_size=[2], dilation_rate=[2], use_bias=False, mask=True, return_sequences=True, recurrent_activation="sigmoid")
+conv_lstm((6,), kernel_size=[2], padding="same", initial_state=[6], activation="softsign")
+conv_lstm((3, 4, 3), kernel_size=[2, 3, 2])
+conv_lstm((3, 4, 3), kernel_size=[2, 2, 3], padding="same", strides=[2, 1, 2], return_sequences=True)
+# TensorFlow has no convolution of volumes with dilation on a CPU.
+conv_lstm((2, 3, 2), kernel_size=[2, 1, 2], padding="same", mask=True, initial_state=[2, 3, 2], use_bias=False, go_backwards=True)
 
 fixture.write("recurrent", tf, np)

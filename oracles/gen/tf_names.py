@@ -123,10 +123,10 @@ def keras_names():
         module = getattr(tf.keras, part)
         for member in public(module):
             value = getattr(module, member)
-            # The old place of preprocessing layers, with the same classes.
-            if inspect.ismodule(value) and part == "layers":
-                continue
             inner = [f"{member}.{name}" for name in public(value)] if inspect.ismodule(value) else [member]
+            # Of the old place of layers, those that have no other place.
+            if inspect.ismodule(value) and part == "layers":
+                inner = [member] + [f"{member}.{name}" for name in public(value) if not hasattr(module, name)]
             for name in inner:
                 fixture.case("name", name=f"keras.{part}.{name}", arguments=[], defaults={})
 

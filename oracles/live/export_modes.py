@@ -22,7 +22,7 @@ tf.get_logger().setLevel("ERROR")
 v1 = tf.compat.v1
 BATCH, STEPS_BEFORE, STEPS = 100, 5, 10
 OPTIMIZERS = ["SGD", "momentum", "nesterov", "Adagrad", "Adam", "amsgrad", "weight_decay", "lazy", "Ftrl", "regularized", "scheduled", "RMSProp",
-              "centered", "rmsprop_v1", "Adadelta", "Adamax", "Nadam"]
+              "centered", "rmsprop_v1", "Adadelta", "Adamax", "Nadam", "Adafactor"]
 CASES = ["baseline", "linear", "linear_classes", "linear_regressor", "dnn", "dnn_classes", "dropout", "dnn_batch_norm", "combined", "weighted", "row_weights", "terms",
          "multi_label", "poisson", "logistic", "heads", "sequential", "metrics", "analysis"] + ["optimizer_" + name for name in OPTIMIZERS]
 # The training draws random numbers, which are not ours.

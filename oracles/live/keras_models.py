@@ -61,6 +61,7 @@ OPTIMIZERS = {
     "adadelta": lambda: O.Adadelta(1.0),
     "ftrl": lambda: O.Ftrl(0.1),
     "lion": lambda: O.Lion(0.002),
+    "adafactor": lambda: O.Adafactor(0.1),
     "clipped": lambda: O.SGD(0.1, global_clipnorm=0.1),
     "average": lambda: O.SGD(0.05, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=7),
 }

@@ -249,7 +249,7 @@ fn optimizers_train_as_those_of_keras() {
         assert!((w - wanted).abs() < 1e-5, "{document}: {w}, expected {wanted}");
         n_cases += 1;
     }
-    assert_eq!(n_cases, 13);
+    assert_eq!(n_cases, 15);
 }
 
 #[test]

@@ -11,5 +11,6 @@ mod json;
 mod mistakes;
 mod models;
 mod preprocessing;
+mod sharing;
 mod summary;
 mod train_step;

@@ -123,6 +123,15 @@ fn weights_are_set_whole_or_not_at_all() {
     let error = model.set_weights(&[rows(&[2, 2], |_| 9.0)]).unwrap_err().to_string();
     assert!(error.contains("got 1 weights; it has 2"), "{error}");
     assert_eq!(model.get_weights().unwrap(), before);
+    let error = model.set_layer_weights("dense", &[rows(&[2, 2], |_| 9.0)]).unwrap_err().to_string();
+    assert!(error.contains("layer `dense` got 1 weights; it has 2"), "{error}");
+    model.set_layer_weights("dense", &[rows(&[2, 2], |_| 9.0), rows(&[2], |_| 1.0)]).unwrap();
+    assert_eq!(model.get_weights().unwrap(), [rows(&[2, 2], |_| 9.0), rows(&[2], |_| 1.0)]);
+    // 9 + 9 + 1
+    let x = rows(&[1, 2], |_| 1.0);
+    assert_eq!(f32s(&model.predict(&x).unwrap()), [19.0, 19.0]);
+    // Of equal numbers, the first counts.
+    assert_eq!(model.predict_classes(&x).unwrap(), Array::from([0i64]));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 use estimand::Adapt;
 use estimand::graph::Graph;
-use estimand::keras::{Compile, Evaluate, Fit, Functional, Input, Model, Sequential};
+use estimand::keras::{
+    Compile, Evaluate, Fit, Functional, Input, Model, PadSequences, Sequential, Side, pad_sequences,
+};
 use estimand::nn::{
     Concat, Discretization, GlobalAvgPool1d, IntegerLookup, Lambda, Masking, Normalization, OutputMode, StringLookup,
     TextVectorization,
@@ -186,5 +188,19 @@ fn losses_and_metrics_weigh_by_the_mask() -> Result<()> {
     model.compile(Compile::new("sgd", "mse").metric("mse"))?;
     let logs = model.evaluate(Evaluate::new((&x, &y)))?;
     assert_eq!((logs["loss"], logs["mse"]), (2.5, 2.5));
+    Ok(())
+}
+
+/// `tf.keras.utils.pad_sequences([[1], [2, 3, 4], []], ..)` of TensorFlow 2.15: without arguments,
+/// with `maxlen=2`, and with `maxlen=2, padding="post", truncating="post", value=9`.
+#[test]
+fn sequences_are_padded_as_keras_pads_them() -> Result<()> {
+    let rows = || pad_sequences(&[vec![1i64], vec![2, 3, 4], vec![]]);
+    let padded = |made: PadSequences<i64>| -> Result<Vec<i64>> { Ok(made.array()?.as_slice::<i64>()?.to_vec()) };
+    assert_eq!(rows().array()?.dims(), [3, 3]);
+    assert_eq!(padded(rows())?, [0, 0, 1, 2, 3, 4, 0, 0, 0]);
+    assert_eq!(padded(rows().maxlen(2))?, [0, 1, 3, 4, 0, 0]);
+    let post = rows().maxlen(2).padding(Side::Post).truncating(Side::Post).value(9);
+    assert_eq!(padded(post)?, [1, 9, 2, 3, 9, 9]);
     Ok(())
 }

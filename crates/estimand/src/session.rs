@@ -194,6 +194,11 @@ impl TrainSession {
             }
         };
         let alone = collective.n_workers() == 1;
+        let rules = self.body.optimizers().iter().map(|optimizer| &optimizer.rule);
+        if let Some(rule) = rules.filter(|_| !alone).find(|rule| rule.is_whole()) {
+            let text = format!("gradients of {} cannot be combined among several workers", rule.name());
+            return Err(Error::unsupported(text).help("train with one worker, or with another optimizer"));
+        }
         let mut recording = self.recording.take();
         if let Some(recording) = &mut recording {
             recording.begin_run();

@@ -19,7 +19,7 @@ use estimand_update::{
 };
 
 use crate::gradient::Gradient;
-use crate::op::{Cast, Gather, Range, Reduction, Select};
+use crate::op::{AxisSet, Cast, Gather, Range, Reduction, Select};
 use crate::tensor::Tensor;
 
 type Site = &'static Location<'static>;
@@ -44,9 +44,8 @@ type Site = &'static Location<'static>;
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 pub struct SymbolicUpdate<'a> {
-    name: &'static str,
+    of: &'a dyn UpdateRule,
     rule: &'a dyn SymbolicRule,
-    n_slots: usize,
     rate: &'a Schedule,
     decays: bool,
 }
@@ -75,9 +74,8 @@ impl<'a> SymbolicUpdate<'a> {
         let name = rule.name();
         rule.check().and_then(|()| rate.check()).map_err(|text| Error::config(format!("{name}: {text}")))?;
         let decays = rule.sparse() == SparseRule::DecayWholeTable && !lazy;
-        let n_slots = rule.slots().len();
-        let rule = rule.symbolic().ok_or_else(|| refused("optimizer", name, "Formula", "UpdateRule"))?;
-        Ok(SymbolicUpdate { name, rule, n_slots, rate, decays })
+        let symbolic = rule.symbolic().ok_or_else(|| refused("optimizer", name, "Formula", "UpdateRule"))?;
+        Ok(SymbolicUpdate { of: rule, rule: symbolic, rate, decays })
     }
 
     /// The scalar that the rule carries from step to step, with its name and its first value:
@@ -102,8 +100,8 @@ impl<'a> SymbolicUpdate<'a> {
         carried: Option<&Tensor>,
     ) -> Result<SymbolicScalars> {
         if let (Some(slot), None) = (self.carried(), carried) {
-            let text =
-                format!("{} carries the scalar `{}` from step to step, and none was given", self.name, slot.name);
+            let name = self.of.name();
+            let text = format!("{name} carries the scalar `{}` from step to step, and none was given", slot.name);
             return Err(Error::config(text));
         }
         let nodes = Nodes::new(Location::caller());
@@ -123,7 +121,8 @@ impl<'a> SymbolicUpdate<'a> {
     /// Computes the new weights and slots of a variable.
     ///
     /// For a gradient of rows, equal indices are summed. The new rows are computed from the old
-    /// ones; rows without a gradient decay if the optimizer decays them.
+    /// ones; rows without a gradient decay if the optimizer decays them. For a rule that needs
+    /// whole variables, rows without a gradient have a gradient of zero.
     #[track_caller]
     pub fn update(
         &self,
@@ -133,8 +132,9 @@ impl<'a> SymbolicUpdate<'a> {
         slots: &[Tensor],
     ) -> Result<Updated> {
         let site = Location::caller();
-        if slots.len() != self.n_slots {
-            return Err(Error::config(format!("{} has {} slots, got {}", self.name, self.n_slots, slots.len())));
+        let n_slots = self.n_slots(weights);
+        if slots.len() != n_slots {
+            return Err(Error::config(format!("{} has {n_slots} slots, got {}", self.of.name(), slots.len())));
         }
         let old = Updated { weights: weights.clone(), slots: slots.to_vec() };
         match gradient {
@@ -145,9 +145,19 @@ impl<'a> SymbolicUpdate<'a> {
                 let Some(&n_rows) = weights.shape().dims().first() else {
                     return Err(Error::shape(format!("{} has no rows to update", weights.describe())));
                 };
+                if self.of.is_whole() {
+                    let gradient = values.segments(Reduction::Sum, indices, n_rows, site);
+                    return Ok(self.read(scalars, &old, Some(&gradient), site));
+                }
                 Ok(self.rows(scalars, &old, n_rows, (indices, values), site))
             }
         }
+    }
+
+    /// The number of slots of a variable. The sizes of a variable are known.
+    fn n_slots(&self, weights: &Tensor) -> usize {
+        let dims: Vec<usize> = weights.shape().dims().iter().map(|dim| dim.known().unwrap_or(0)).collect();
+        self.of.slots_of(&dims).len()
     }
 
     /// Reads the rule once: an update, or a decay without a gradient.
@@ -306,6 +316,12 @@ impl Tape for Nodes {
             Operation::Above => binary(Binary::Greater),
             Operation::AtLeast => binary(Binary::GreaterEqual),
             Operation::Select => x.then(Select, &[&other(1), &other(2)], self.site),
+            Operation::Mean => x.reduce(Reduction::Mean, AxisSet::all(x.rank()), false, self.site),
+            Operation::MeanAlong(axis) => match x.axes(&[axis.into()], self.site) {
+                Some(axes) => x.reduce(Reduction::Mean, axes, false, self.site),
+                None => x.graph().poison(),
+            },
+            Operation::WithAxis(axis) => x.expand_dims_at(axis.into(), self.site),
         })
     }
 }

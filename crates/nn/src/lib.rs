@@ -65,16 +65,17 @@ pub use inputs::{Input, Inputs};
 pub use layer::{
     ALL_LAYERS, Add, AdditiveAttention, AlphaDropout, AsInputs, Attention, Average, AvgPool1d, AvgPool2d, AvgPool3d,
     BatchNorm, Bidirectional, CategoryEncoding, CenterCrop, Concat, Conv1d, Conv2d, Conv2dTranspose, Conv3d,
-    Conv3dTranspose, ConvLstm2d, Cropping1d, Cropping2d, Cropping3d, Dense, DepthwiseConv2d, Discretization, Dot,
-    Dropout, Elu, Embedding, Factor, FillMode, Flatten, Flip, GaussianDropout, GaussianNoise, GlobalAvgPool1d,
-    GlobalAvgPool2d, GlobalAvgPool3d, GlobalMaxPool1d, GlobalMaxPool2d, GlobalMaxPool3d, GroupNorm, Gru, GruCell,
-    HashedCrossing, Hashing, IntegerLookup, Lambda, Layer, LayerInputs, LayerNorm, LeakyRelu, Lstm, LstmCell, Masking,
-    MaxPool1d, MaxPool2d, MaxPool3d, Maximum, MergeMode, Minimum, MultiHeadAttention, Multiply, Normalization,
-    OutputMode, PRelu, Permute, RandomBrightness, RandomContrast, RandomCrop, RandomFlip, RandomRotation,
-    RandomTranslation, RandomZoom, RecurrentLayer, Relu, RepeatVector, Rescaling, Reshape, Resizing, Rnn, RnnCell,
-    SeparableConv2d, Shared, SimpleRnn, SimpleRnnCell, Softmax, SpatialDropout1d, SpatialDropout2d, SpatialDropout3d,
-    Split, StackedRnnCells, Standardize, StringLookup, Subtract, TextVectorization, ThresholdedRelu, TimeDistributed,
-    UnitNormalization, UpSampling1d, UpSampling2d, UpSampling3d, ZeroPadding1d, ZeroPadding2d, ZeroPadding3d,
+    Conv3dTranspose, ConvLstm, ConvLstm1d, ConvLstm2d, ConvLstm3d, Cropping1d, Cropping2d, Cropping3d, Dense,
+    DepthwiseConv2d, Discretization, Dot, Dropout, Elu, Embedding, Factor, FillMode, Flatten, Flip, GaussianDropout,
+    GaussianNoise, GlobalAvgPool1d, GlobalAvgPool2d, GlobalAvgPool3d, GlobalMaxPool1d, GlobalMaxPool2d,
+    GlobalMaxPool3d, GroupNorm, Gru, GruCell, HashedCrossing, Hashing, IntegerLookup, Lambda, Layer, LayerInputs,
+    LayerNorm, LeakyRelu, Lstm, LstmCell, Masking, MaxPool1d, MaxPool2d, MaxPool3d, Maximum, MergeMode, Minimum,
+    MultiHeadAttention, Multiply, Normalization, OutputMode, PRelu, Permute, RandomBrightness, RandomContrast,
+    RandomCrop, RandomFlip, RandomRotation, RandomTranslation, RandomZoom, RecurrentLayer, Relu, RepeatVector,
+    Rescaling, Reshape, Resizing, Rnn, RnnCell, SeparableConv2d, Shared, SimpleRnn, SimpleRnnCell, Softmax,
+    SpatialDropout1d, SpatialDropout2d, SpatialDropout3d, Split, StackedRnnCells, Standardize, StringLookup, Subtract,
+    TextVectorization, ThresholdedRelu, TimeDistributed, UnitNormalization, UpSampling1d, UpSampling2d, UpSampling3d,
+    ZeroPadding1d, ZeroPadding2d, ZeroPadding3d,
 };
 pub use loss::{
     ALL_LOSSES, AbsoluteError, CategoricalHinge, CosineSimilarity, Hinge, Huber, KlDivergence, LogCosh, LogLoss,
@@ -82,4 +83,4 @@ pub use loss::{
     SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, SquaredHinge,
 };
 pub use regularizer::Regularizer;
-pub use size::{Size2d, Size3d};
+pub use size::{Size1d, Size2d, Size3d};

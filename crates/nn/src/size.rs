@@ -1,4 +1,4 @@
-//! `Size2d`: height and width of a window, given as one number or two.
+//! Sizes of windows, given as one number or one for each axis.
 
 /// Height and width.
 ///
@@ -30,6 +30,19 @@ impl From<usize> for Size2d {
 impl From<(usize, usize)> for Size2d {
     fn from((height, width): (usize, usize)) -> Size2d {
         Size2d { height, width }
+    }
+}
+
+/// The size of a window over a signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size1d(
+    /// The number of steps.
+    pub usize,
+);
+
+impl From<usize> for Size1d {
+    fn from(size: usize) -> Size1d {
+        Size1d(size)
     }
 }
 

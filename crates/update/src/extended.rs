@@ -10,6 +10,8 @@ use crate::{Hyper, Setting, Slot, SparseRule, SymbolicRule, UpdateRule, bounds};
 /// The scalars of the rule inside.
 const INNER: usize = 8;
 
+const AVERAGE: Slot = Slot::new(Extended::AVERAGE, 0.0);
+
 /// A moving average of weights: Keras' `use_ema`, `ema_momentum` and `ema_overwrite_frequency`.
 ///
 /// ```
@@ -86,9 +88,9 @@ impl Extended {
         [decay, is_first, overwrites]
     }
 
-    /// Splits the average from the slots of the rule.
-    fn n_inner(&self) -> usize {
-        self.rule.slots().len()
+    /// The number of slots of the rule among all of them. The average is the last one.
+    fn n_inner(&self, n_slots: usize) -> usize {
+        n_slots - usize::from(self.ema.is_some())
     }
 
     fn average<N: Number>(&self, [_, is_first, overwrites]: [N; 3]) -> Option<(Begin<N>, Average<N>)> {
@@ -109,7 +111,7 @@ impl Extended {
         inner: impl FnOnce(&mut [f32], &mut [&mut [f32]]),
     ) {
         let [.., decay, is_first, overwrites] = h.0;
-        let (own, average) = slots.split_at_mut(self.n_inner());
+        let (own, average) = slots.split_at_mut(self.n_inner(slots.len()));
         let parts = self.average([decay, is_first, overwrites]);
         if let Some((begin, _)) = parts.filter(|_| is_first > 0.0) {
             Slices { w, g: &[], slots: average }.read(begin);
@@ -132,7 +134,7 @@ impl Extended {
         inner: impl FnOnce(&[Symbol<'t>], Symbol<'t>, &[Symbol<'t>]) -> (Symbol<'t>, Vec<Symbol<'t>>),
     ) -> (Symbol<'t>, Vec<Symbol<'t>>) {
         let (h, own) = h.split_at(INNER);
-        let (slots, average) = slots.split_at(self.n_inner());
+        let (slots, average) = slots.split_at(self.n_inner(slots.len()));
         let parts = self.average([own[0], own[1], own[2]]);
         let mut kept = (w, average.to_vec());
         if let Some((begin, _)) = parts {
@@ -163,7 +165,13 @@ impl UpdateRule for Extended {
 
     fn slots(&self) -> Vec<Slot> {
         let mut slots = self.rule.slots();
-        slots.extend(self.ema.map(|_| Slot::new(Extended::AVERAGE, 0.0)));
+        slots.extend(self.ema.map(|_| AVERAGE));
+        slots
+    }
+
+    fn slots_of(&self, dims: &[usize]) -> Vec<(Slot, Vec<usize>)> {
+        let mut slots = self.rule.slots_of(dims);
+        slots.extend(self.ema.map(|_| (AVERAGE, dims.to_vec())));
         slots
     }
 
@@ -190,6 +198,10 @@ impl UpdateRule for Extended {
 
     fn is_newer(&self) -> bool {
         self.rule.is_newer()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.rule.is_whole()
     }
 
     fn hyper(&self, step: u64, learning_rate: f64) -> Hyper {

@@ -235,8 +235,7 @@ impl<F: Formula> UpdateRule for F {
 
     fn hyper(&self, step: u64, learning_rate: f64) -> Hyper {
         let carried = self.carried_after(step.saturating_add(1));
-        let scalars = Formula::hyper(self, step as f64, learning_rate, carried);
-        Hyper(std::array::from_fn(|i| scalars.get(i).copied().unwrap_or(0.0) as f32))
+        hyper(Formula::hyper(self, step as f64, learning_rate, carried))
     }
 
     fn sparse(&self) -> SparseRule {
@@ -291,6 +290,11 @@ impl<F: Formula> SymbolicRule for F {
 /// The scalars of the rule itself, which come first.
 pub(crate) fn inner<N: Copy>(h: &[N]) -> [N; N_SCALARS] {
     std::array::from_fn(|i| h[i])
+}
+
+/// The scalars of a rule, rounded; the rest is zero.
+pub(crate) fn hyper(scalars: [f64; N_SCALARS]) -> Hyper {
+    Hyper(std::array::from_fn(|i| scalars.get(i).copied().unwrap_or(0.0) as f32))
 }
 
 /// Runs an element over every index.

@@ -13,6 +13,8 @@
 //!    beforehand, in order of position. If the rule is [`SparseRule::DecayWholeTable`], rows
 //!    without a gradient go through [`UpdateRule::decay`]. A lazy caller may skip the decay. Every
 //!    rule stays well defined: the slots of a row keep the values from its last gradient.
+//!    A rule that needs the whole variable ([`UpdateRule::is_whole`]) has no `update`: it runs as
+//!    nodes of a graph.
 //! 5. [`Constraint::project`] moves the new weights into their allowed range, if the variable has a
 //!    constraint.
 //!
@@ -35,6 +37,7 @@
 use std::sync::Arc;
 
 mod adadelta;
+mod adafactor;
 mod adagrad;
 mod adam;
 mod adamax;
@@ -53,6 +56,7 @@ mod sgd;
 mod width;
 
 pub use adadelta::Adadelta;
+pub use adafactor::Adafactor;
 pub use adagrad::Adagrad;
 pub use adam::Adam;
 pub use adamax::Adamax;
@@ -77,7 +81,8 @@ pub struct Hyper(pub [f32; N_SCALARS]);
 /// The number of scalars of a step: 8 of a rule, and 3 of its [`Extended`] form.
 pub const N_SCALARS: usize = 11;
 
-/// A tensor of a variable's shape that the rule keeps between steps.
+/// A tensor that the rule keeps for a variable between steps. It has the variable's shape, if
+/// [`UpdateRule::slots_of`] does not say otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slot {
     /// TensorFlow's name of the slot. It is the last part of the slot's name in a checkpoint.
@@ -117,6 +122,13 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// The slots of every variable, in TensorFlow's order.
     fn slots(&self) -> Vec<Slot>;
 
+    /// The slots of a variable of these sizes with their own sizes, in the order of `slots`. By
+    /// default each has those of the variable. A rule may leave out slots that a variable does not
+    /// need, if it [is whole](UpdateRule::is_whole).
+    fn slots_of(&self, dims: &[usize]) -> Vec<(Slot, Vec<usize>)> {
+        self.slots().into_iter().map(|slot| (slot, dims.to_vec())).collect()
+    }
+
     /// The scalars that TensorFlow stores next to the slots, under its names, after `steps`
     /// updates: settings, and Nadam's product. The learning rate is not included; it belongs to the
     /// schedule.
@@ -142,6 +154,13 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Whether a step needs the whole variable: means over it, or slots of other shapes. Such a
+    /// rule is written with symbols alone, and a graph runs it as nodes. `update` and `decay` are
+    /// not called.
+    fn is_whole(&self) -> bool {
+        false
+    }
+
     /// The scalars of one step; `step` counts from 0, the first update.
     fn hyper(&self, step: u64, learning_rate: f64) -> Hyper;
 
@@ -163,7 +182,7 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
 }
 
 /// Every rule with its defaults, for lookup by name and for tests of all rules.
-pub const ALL_RULES: [fn() -> Box<dyn UpdateRule>; 9] = [
+pub const ALL_RULES: [fn() -> Box<dyn UpdateRule>; 10] = [
     || Box::new(Sgd::default()),
     || Box::new(Adagrad::default()),
     || Box::new(Adam::default()),
@@ -173,4 +192,5 @@ pub const ALL_RULES: [fn() -> Box<dyn UpdateRule>; 9] = [
     || Box::new(Adamax::default()),
     || Box::new(Nadam::default()),
     || Box::new(Lion::default()),
+    || Box::new(Adafactor::default()),
 ];

@@ -152,6 +152,13 @@ pub enum Operation {
     AtLeast,
     /// (condition, x, y): x if the condition holds, else y.
     Select,
+    /// The mean of all elements of x. Rules that [are whole](crate::UpdateRule::is_whole) use it
+    /// and the next two.
+    Mean,
+    /// The mean of x along an axis, which is gone then. It is counted from the end: -1 is the last.
+    MeanAlong(i8),
+    /// x with one more axis of size 1 at this place, counted from the end of the result.
+    WithAxis(i8),
 }
 
 /// Records the operations of a formula. A value is known by the number that the tape gave it.
@@ -179,6 +186,24 @@ impl<'t> Symbol<'t> {
     /// The number by which the tape knows the value.
     pub fn index(self) -> u32 {
         self.index
+    }
+
+    /// The mean of all elements.
+    #[must_use]
+    pub fn mean(self) -> Symbol<'t> {
+        self.then(Operation::Mean, &[])
+    }
+
+    /// The mean along an axis, which is gone then. The last axis is -1.
+    #[must_use]
+    pub fn mean_along(self, axis: i8) -> Symbol<'t> {
+        self.then(Operation::MeanAlong(axis), &[])
+    }
+
+    /// The same numbers with one more axis of size 1. A last one is -1.
+    #[must_use]
+    pub fn with_axis(self, axis: i8) -> Symbol<'t> {
+        self.then(Operation::WithAxis(axis), &[])
     }
 
     fn then(self, operation: Operation, others: &[Symbol<'t>]) -> Symbol<'t> {
@@ -295,6 +320,14 @@ mod tests {
                 "Select(AtLeast(x, 0.5), Rounded(x), y)",
             ]
         );
+    }
+
+    #[test]
+    fn a_tape_records_means() {
+        let tape = Text(RefCell::new(vec!["x".into()]));
+        let x = Symbol::new(&tape, 0);
+        let result = x.mean() + x.mean_along(-2).with_axis(-1);
+        assert_eq!(tape.0.borrow()[result.index() as usize], "Add(Mean(x), WithAxis(-1)(MeanAlong(-2)(x)))");
     }
 
     #[test]

@@ -250,7 +250,8 @@ fn assert_near(distance: f32, what: &str) {
 #[test]
 fn every_rule_has_a_case() {
     let cases: BTreeSet<_> = rules().iter().map(|rule| rule.rule.name()).collect();
-    for make in ALL_RULES {
+    // A rule that needs whole variables has no kernels to compare with.
+    for make in ALL_RULES.iter().filter(|make| !make().is_whole()) {
         assert!(cases.contains(make().name()), "no case for {}", make().name());
     }
 }

@@ -3,7 +3,7 @@
 
 use estimand_tensor::Result;
 
-use super::fit::Logs;
+use super::history::Logs;
 use super::model::Model;
 
 /// Code that runs at the events of a training, with Keras' names.

@@ -218,15 +218,11 @@ fn named_loss(name: &str) -> Result<Box<dyn Loss>> {
 }
 
 /// Keras' names of optimizers.
-const OPTIMIZERS: [&str; 10] =
-    ["sgd", "rmsprop", "adam", "adamw", "adadelta", "adagrad", "adamax", "nadam", "ftrl", "lion"];
+const OPTIMIZERS: [&str; 11] =
+    ["sgd", "rmsprop", "adam", "adamw", "adadelta", "adafactor", "adagrad", "adamax", "nadam", "ftrl", "lion"];
 
 /// The optimizer of the newer generation with this name, all settings at their defaults.
 fn named_optimizer(name: &str) -> Result<Optimizer> {
-    if name.eq_ignore_ascii_case("adafactor") {
-        return Err(Error::unsupported("there is no Adafactor: its step depends on means over whole variables")
-            .help("use `adam` or `lion`"));
-    }
     if !OPTIMIZERS.contains(&&*name.to_ascii_lowercase()) {
         return Err(Error::unknown("optimizer", name, OPTIMIZERS));
     }
@@ -391,9 +387,7 @@ impl Model {
     /// Writes the learning rate to the state, if a training step reads it there.
     pub(super) fn write_rate(&mut self) -> Result<()> {
         match (&self.rate_variable, self.rate) {
-            (Some(name), Some(rate)) if self.weights.state.holds(name) => {
-                self.weights.state.write(name, &Array::scalar(rate))
-            }
+            (Some(name), Some(rate)) if self.weights.holds(name) => self.weights.write(name, &Array::scalar(rate)),
             _ => Ok(()),
         }
     }

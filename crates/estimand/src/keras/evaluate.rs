@@ -4,7 +4,7 @@ use estimand_tensor::{Array, Error, Mode, Result};
 
 use super::callback::{Callback, Callbacks};
 use super::data::Data;
-use super::fit::Logs;
+use super::history::Logs;
 use super::model::Model;
 use super::programs::Running;
 use super::verbose::{EpochLine, Verbose};

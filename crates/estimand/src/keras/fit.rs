@@ -1,25 +1,12 @@
-//! `fit`: the training loop of a model, and the history of its losses and metrics.
+//! `Fit`: the arguments of a training.
 
-use std::time::Instant;
+use estimand_tensor::{Error, Result};
 
-use estimand_data::{InputContext, Stream};
-use estimand_tensor::{Array, Error, Mode, Result, warn};
-use indexmap::IndexMap;
+use super::callback::Callback;
+use super::data::Data;
+use super::verbose::Verbose;
 
-use super::callback::{Callback, Callbacks};
-use super::data::{Batches, Data};
-use super::evaluate::Evaluate;
-use super::layout::Layout;
-use super::model::{Model, Place};
-use super::programs::{Running, StepProgram};
-use super::verbose::{EpochLine, Verbose};
-use crate::RunConfig;
-use crate::feeding::Feeder;
-
-/// Losses and metrics by Keras' names, such as `loss` and `val_accuracy`.
-pub type Logs = IndexMap<String, f64>;
-
-/// The arguments of [`Model::fit`].
+/// The arguments of [`Model::fit`](super::Model::fit).
 ///
 /// ```
 /// use estimand::keras::{Compile, Fit, Sequential};
@@ -36,19 +23,19 @@ pub type Logs = IndexMap<String, f64>;
 /// ```
 #[must_use]
 pub struct Fit<'a> {
-    data: Data,
-    batch_size: Option<usize>,
-    epochs: usize,
-    initial_epoch: usize,
-    steps_per_epoch: Option<usize>,
-    shuffle: bool,
-    validation: Option<Data>,
-    validation_split: Option<f64>,
-    validation_batch_size: Option<usize>,
-    validation_freq: usize,
+    pub(super) data: Data,
+    pub(super) batch_size: Option<usize>,
+    pub(super) epochs: usize,
+    pub(super) initial_epoch: usize,
+    pub(super) steps_per_epoch: Option<usize>,
+    pub(super) shuffle: bool,
+    pub(super) validation: Option<Data>,
+    pub(super) validation_split: Option<f64>,
+    pub(super) validation_batch_size: Option<usize>,
+    pub(super) validation_freq: usize,
     class_weight: Option<Vec<(usize, f64)>>,
-    verbose: u8,
-    callbacks: Vec<Box<dyn Callback + 'a>>,
+    pub(super) verbose: u8,
+    pub(super) callbacks: Vec<Box<dyn Callback + 'a>>,
 }
 
 impl<'a> Fit<'a> {
@@ -147,7 +134,7 @@ impl<'a> Fit<'a> {
         self
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if self.validation.is_some() && self.validation_split.is_some() {
             return Err(Error::config("validation_data and validation_split are set; expected one of them"));
         }
@@ -158,7 +145,7 @@ impl<'a> Fit<'a> {
     }
 
     /// The weights of all classes, from 0 on.
-    fn classes(&self) -> Result<Option<Vec<f32>>> {
+    pub(super) fn classes(&self) -> Result<Option<Vec<f32>>> {
         let Some(given) = &self.class_weight else { return Ok(None) };
         let mut sorted = given.clone();
         sorted.sort_by_key(|(class, _)| *class);
@@ -175,253 +162,4 @@ impl<D: Into<Data>> From<D> for Fit<'_> {
     fn from(data: D) -> Self {
         Fit::new(data)
     }
-}
-
-/// The losses and metrics of each epoch.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct History {
-    /// One list for each name, with one value for each epoch that has it.
-    pub history: IndexMap<String, Vec<f64>>,
-    /// The epochs, from 0.
-    pub epoch: Vec<usize>,
-}
-
-impl History {
-    /// The names, in Keras' order.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.history.keys().map(String::as_str)
-    }
-
-    /// The values of a name. For an unknown name, the error suggests the nearest one.
-    pub fn get(&self, name: &str) -> Result<&[f64]> {
-        let found = self.history.get(name).map(Vec::as_slice);
-        found.ok_or_else(|| Error::unknown("entry of the history", name, self.keys()))
-    }
-
-    pub(super) fn add(&mut self, epoch: usize, logs: &Logs) {
-        self.epoch.push(epoch);
-        for (name, value) in logs {
-            self.history.entry(name.clone()).or_default().push(*value);
-        }
-    }
-}
-
-/// Panics for a name that the history does not have; [`History::get`] returns an error.
-impl std::ops::Index<&str> for History {
-    type Output = [f64];
-
-    fn index(&self, name: &str) -> &[f64] {
-        &self.history[name]
-    }
-}
-
-/// An open stream of batches, and the program that runs on them.
-pub(super) struct Source {
-    pub program: StepProgram,
-    feeder: Feeder,
-    /// The epoch it was opened for.
-    epoch: usize,
-}
-
-impl Model {
-    /// Trains the model. Returns the losses and metrics of each epoch.
-    ///
-    /// As in Keras, the numbers of an epoch are means over its batches, while the weights change;
-    /// those of the validation are measured after the epoch.
-    pub fn fit<'a>(&mut self, fit: impl Into<Fit<'a>>) -> Result<History> {
-        let mut fit = fit.into();
-        let place = |error: Error, model: &Model| error.context(format!("in fit of model `{}`", model.name()));
-        self.check_compiled().and_then(|_| fit.check()).map_err(|error| place(error, self))?;
-        let mut callbacks = Callbacks::new(std::mem::take(&mut fit.callbacks));
-        self.run_fit(&fit, &mut callbacks).map_err(|error| place(error, self))
-    }
-
-    fn run_fit(&mut self, fit: &Fit<'_>, callbacks: &mut Callbacks<'_>) -> Result<History> {
-        let (data, validation) = match fit.validation_split {
-            Some(fraction) => fit.data.split(fraction).map(|(train, rest)| (train, Some(rest)))?,
-            None => (fit.data.clone(), fit.validation.clone()),
-        };
-        let batches = data.batches(self, fit.batch_size, fit.shuffle)?;
-        if batches.dataset.is_endless() && fit.steps_per_epoch.is_none() {
-            return Err(Error::config("the dataset never ends").help("set steps_per_epoch"));
-        }
-        let classes = fit.classes()?;
-        let n_steps = fit.steps_per_epoch.or(batches.n_batches);
-        self.stop_training = false;
-        let mut history = History::default();
-        (self.place, self.resume) = (None, None);
-        callbacks.on_train_begin(self)?;
-        let mut resume = self.resume.take();
-        let mut kept: Option<Source> = None;
-        let mut last = Logs::new();
-        if let Some(resume) = resume.as_mut().filter(|resume| fit.steps_per_epoch.is_some_and(|n| resume.batch >= n)) {
-            (resume.epoch, resume.batch) = (resume.epoch + 1, 0);
-        }
-        for epoch in resume.as_ref().map_or(fit.initial_epoch, |resume| resume.epoch)..fit.epochs {
-            let resumed = resume.take().unwrap_or_default();
-            let source = match kept.take() {
-                Some(source) => source,
-                None => {
-                    let place = resumed.place.unwrap_or(Place { epoch, ..Place::default() });
-                    match self.open_at(&batches, Mode::Train, place, classes.as_deref())? {
-                        Some(source) => source,
-                        // A backup of the last batch of an epoch: the next epoch follows.
-                        None if resumed.batch > 0 => continue,
-                        None => return Err(no_batches()),
-                    }
-                }
-            };
-            self.check_restored()?;
-            callbacks.on_epoch_begin(self, epoch)?;
-            let mut line = EpochLine::begin(fit.verbose, epoch, fit.epochs, n_steps);
-            let (source, mut logs, has_ended) =
-                self.train_epoch(source, resumed.batch, fit.steps_per_epoch, callbacks, &mut line)?;
-            // With a number of steps, the next epoch goes on with the same stream.
-            kept = source.filter(|_| fit.steps_per_epoch.is_some());
-            self.place = self.place.take().filter(|_| kept.is_some());
-            if let Some(data) = validation.as_ref().filter(|_| (epoch + 1).is_multiple_of(fit.validation_freq)) {
-                let size = fit.validation_batch_size.or(fit.batch_size);
-                let spec = Evaluate::new(data.clone()).maybe_batch_size(size);
-                let found = self.evaluate_with(&spec, callbacks)?;
-                logs.extend(found.into_iter().map(|(name, value)| (format!("val_{name}"), value)));
-            }
-            callbacks.on_epoch_end(self, epoch, &mut logs)?;
-            // TF: the progress bar and the history are the last callbacks.
-            line.end(&logs);
-            history.add(epoch, &logs);
-            last = logs;
-            if has_ended {
-                warn!(
-                    "The data ended before steps_per_epoch * epochs steps were done: training stops at epoch {epoch}"
-                );
-                break;
-            }
-            if self.stop_training {
-                break;
-            }
-        }
-        self.finalize_averages()?;
-        callbacks.on_train_end(self, &last)?;
-        Ok(history)
-    }
-
-    /// Trains on the batches of one epoch. Returns the source unless it has ended, the logs, and
-    /// whether it ended before the asked number of steps.
-    fn train_epoch(
-        &mut self,
-        mut source: Source,
-        first: usize,
-        steps: Option<usize>,
-        callbacks: &mut Callbacks<'_>,
-        line: &mut EpochLine,
-    ) -> Result<(Option<Source>, Logs, bool)> {
-        let (mut running, mut outputs, mut batch) = (Running::default(), Vec::new(), first);
-        let mut has_ended = false;
-        while steps.is_none_or(|n| batch < n) && !self.stop_training {
-            let Some(mut fed) = source.feeder.next()? else {
-                has_ended = true;
-                break;
-            };
-            callbacks.on_train_batch_begin(self, batch)?;
-            let place = self.place.get_or_insert_default();
-            place.epoch = source.epoch;
-            std::mem::swap(&mut place.position, &mut fed.after);
-            source.program.run(&mut self.weights, &fed.feeds, &mut outputs)?;
-            running.add(&source.program, &outputs, fed.batch().n_rows())?;
-            source.feeder.recycle(fed);
-            if callbacks.want_batch_logs() {
-                let logs: Logs = running.values(&source.program)?.into_iter().collect();
-                callbacks.on_train_batch_end(self, batch, &logs)?;
-            }
-            batch += 1;
-            line.step(batch, || running.values(&source.program).ok());
-        }
-        if batch == 0 && first == 0 && !self.stop_training {
-            return Err(no_batches());
-        }
-        let logs = running.values(&source.program)?.into_iter().collect();
-        Ok(((!has_ended).then_some(source), logs, has_ended && steps.is_some()))
-    }
-
-    /// Opens a stream of batches and finds the program for them.
-    pub(super) fn open(
-        &mut self,
-        batches: &Batches,
-        mode: Mode,
-        epoch: usize,
-        classes: Option<&[f32]>,
-    ) -> Result<Source> {
-        self.open_at(batches, mode, Place { epoch, ..Place::default() }, classes)?.ok_or_else(no_batches)
-    }
-
-    /// Opens a stream at a place. There is none if the place is its end.
-    fn open_at(
-        &mut self,
-        batches: &Batches,
-        mode: Mode,
-        place: Place,
-        classes: Option<&[f32]>,
-    ) -> Result<Option<Source>> {
-        let (seed, epoch) = (self.weights.seed, place.epoch);
-        let cx = InputContext { mode, seed, epoch: epoch as u64, ..InputContext::default() };
-        let mut stream: Box<dyn Stream> = batches.dataset.open(&cx, &place.position)?;
-        let Some(first) = stream.pull(usize::MAX)? else { return Ok(None) };
-        let mut layout = Layout::of(self, &first.batch, mode)?;
-        layout.class_weight = classes.map(<[f32]>::to_vec);
-        let program = self.program(mode, &layout)?;
-        let n_threads = RunConfig::new().n_input_threads();
-        let (binding, compiled) = (program.binding.clone(), program.compiled.clone());
-        let feeder = Feeder::new(Some(first), stream, binding, compiled, n_threads);
-        Ok(Some(Source { program, feeder, epoch }))
-    }
-
-    /// Trains on one batch. Returns its loss and metrics, before the weights changed.
-    pub fn train_on_batch(&mut self, data: impl Into<Data>) -> Result<Logs> {
-        self.on_batch(&data.into(), Mode::Train)
-    }
-
-    /// Computes the loss and the metrics of one batch.
-    pub fn test_on_batch(&mut self, data: impl Into<Data>) -> Result<Logs> {
-        self.on_batch(&data.into(), Mode::Eval)
-    }
-
-    fn on_batch(&mut self, data: &Data, mode: Mode) -> Result<Logs> {
-        self.check_compiled()?;
-        let (program, outputs, n_rows) = self.run_batch(data, mode)?;
-        let mut running = Running::default();
-        running.add(&program, &outputs, n_rows)?;
-        Ok(running.values(&program)?.into_iter().collect())
-    }
-
-    /// Runs one batch of arrays.
-    pub(super) fn run_batch(&mut self, data: &Data, mode: Mode) -> Result<(StepProgram, Vec<Array>, usize)> {
-        let Some(batch) = data.batch(self)? else {
-            return Err(Error::config("one batch was asked for, and the data is a dataset").help("pass arrays"));
-        };
-        let layout = Layout::of(self, &batch, mode)?;
-        let program = self.program(mode, &layout)?;
-        let feeds = program.compiled.prepare(program.binding.bind(&batch, &Vec::new())?)?;
-        let mut outputs = Vec::new();
-        program.run(&mut self.weights, &feeds, &mut outputs)?;
-        Ok((program, outputs, batch.n_rows()))
-    }
-}
-
-impl Source {
-    pub fn next(&mut self) -> Result<Option<crate::feeding::Fed>> {
-        self.feeder.next()
-    }
-
-    pub fn recycle(&mut self, fed: crate::feeding::Fed) {
-        self.feeder.recycle(fed);
-    }
-}
-
-fn no_batches() -> Error {
-    Error::data("the data has no batches").help("pass data with at least one row")
-}
-
-/// The time since a moment, in seconds.
-pub(super) fn seconds(since: Instant) -> f64 {
-    since.elapsed().as_secs_f64()
 }

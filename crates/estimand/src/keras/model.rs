@@ -1,13 +1,14 @@
 //! `Model`: a recipe of layers together with the current values of its weights.
 //!
 //! Training, evaluation and prediction each have their own graph, replayed from the recipe
-//! (`programs`). They share one state, which holds weights by name.
+//! (`programs`). They share one state (`state`), which holds weights by name. Models of the same
+//! layers share the weights of these layers (`sharing`).
 
 use std::fmt;
 use std::sync::Arc;
 
 use estimand_data::Position;
-use estimand_graph::{Executor, Graph, Role, State, Tensor, Variables};
+use estimand_graph::{Graph, Role, State, Tensor};
 use estimand_nn::layer::AsInputs;
 use estimand_tensor::{Array, Error, Mode, Result, Shape};
 use indexmap::{IndexMap, IndexSet};
@@ -16,7 +17,9 @@ use super::compile::Settings;
 use super::programs::Programs;
 use super::recipe::{Recipe, RecipeLayer};
 use super::replay::{Flags, Replay, fits};
-use super::symbol::{KerasTensor, SharedLayer, Step, Symbols};
+use super::sharing::Share;
+use super::state::Weights;
+use super::symbol::{KerasTensor, LayerId, SharedLayer, Step, Symbols};
 use super::train_step::StepFn;
 use crate::RunConfig;
 
@@ -25,8 +28,13 @@ use crate::RunConfig;
 ///
 /// [`Sequential`](super::Sequential) makes one of a list of layers, [`Model::new`] one of symbolic
 /// values with any number of inputs and outputs.
+///
+/// As in Keras, models that are made of the same layers have the same weights: symbolic values and
+/// [`SharedLayer`]s may be used in several models, and so may a model, by reference.
 pub struct Model {
     pub(super) recipe: Recipe,
+    /// What the model is as a layer of other models.
+    id: LayerId,
     pub(super) trainable: bool,
     /// The variables of each layer of the recipe, in Keras' order of weights.
     variables: Vec<Vec<String>>,
@@ -73,39 +81,6 @@ impl WeightSpec {
     }
 }
 
-/// The values that all programs of a model share.
-pub(super) struct Weights {
-    pub executor: Arc<dyn Executor>,
-    pub state: Box<dyn State>,
-    pub seed: u64,
-    /// The number of training steps done; random ops depend on it.
-    pub step: u64,
-    /// The names of all variables of the state: weights, slots, counters.
-    pub names: IndexSet<String>,
-    /// Values of variables that no program has asked for yet.
-    pub pending: IndexMap<String, Array>,
-}
-
-impl Weights {
-    /// Adds the variables of a program, with values that were restored before.
-    pub fn extend(&mut self, variables: &Variables) -> Result<()> {
-        self.state.extend(variables, self.seed)?;
-        for (_, spec) in variables.iter().filter(|(_, spec)| spec.role != Role::Local) {
-            self.names.insert(spec.name.clone());
-            if let Some(value) = self.pending.shift_remove(&spec.name) {
-                self.state.write(&spec.name, &value)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A model inside another: its recipe, and the values that its weights begin with.
-pub(super) struct Nested {
-    pub recipe: Recipe,
-    pub values: Vec<(String, Array)>,
-}
-
 impl Model {
     /// Makes a model of the layers between these symbolic values. Its name is `model`.
     pub fn new(inputs: &dyn Symbols, outputs: &dyn Symbols) -> Result<Model> {
@@ -119,15 +94,13 @@ impl Model {
     }
 
     pub(super) fn of(recipe: Recipe) -> Result<Model> {
-        let executor = RunConfig::new().executor();
-        let seed = 0;
-        let state = executor.place(&Variables::default(), seed)?;
         let mut model = Model {
             recipe,
+            id: LayerId::new(),
             trainable: true,
             variables: Vec::new(),
             specs: IndexMap::new(),
-            weights: Weights { executor, state, seed, step: 0, names: IndexSet::new(), pending: IndexMap::new() },
+            weights: Weights::new(RunConfig::new().executor())?,
             settings: None,
             programs: Programs::default(),
             stop_training: false,
@@ -137,13 +110,19 @@ impl Model {
             resume: None,
             train_step: None,
         };
-        model.describe_weights()?;
-        model.place(seed)?;
+        let shares = model.describe_weights()?;
+        if let Some((one, other)) = Share::find_twice(&shares) {
+            let text = format!("model `{}` has a layer twice: its weights are `{one}` and `{other}`", model.name());
+            return Err(Error::config(text).help("use a layer by itself or inside of a model, not both in one model"));
+        }
+        model.weights.share(shares);
+        model.place(0)?;
         Ok(model)
     }
 
-    /// Makes the weights anew from a seed; by default it is 0. The seed also decides the random
-    /// numbers of training, such as the order of rows and the units that are dropped.
+    /// Makes the weights anew from a seed; by default it is 0. Layers of models that were made
+    /// before keep theirs. The seed also decides the random numbers of training, such as the order
+    /// of rows and the units that are dropped.
     #[must_use = "the model with the new weights is returned"]
     pub fn seed(mut self, seed: u64) -> Result<Model> {
         self.place(seed)?;
@@ -151,7 +130,7 @@ impl Model {
     }
 
     /// Finds the variables of all layers in a graph of their own.
-    fn describe_weights(&mut self) -> Result<()> {
+    fn describe_weights(&mut self) -> Result<Vec<Share>> {
         let graph = Graph::with_mode(Mode::Train);
         let mut replay = Replay::new(&self.recipe);
         let places = self.recipe.placeholders(&graph);
@@ -165,13 +144,13 @@ impl Model {
         };
         let body = graph.body();
         self.specs = body.variables().iter().map(|(_, var)| (var.name.clone(), spec(var))).collect();
-        Ok(())
+        Ok(replay.shares())
     }
 
-    /// Gives all weights their initial values, and those of inner models the values they had.
+    /// Gives all weights their initial values, and those of other models the values they have.
     fn place(&mut self, seed: u64) -> Result<()> {
-        let state = self.fresh_state(seed)?;
-        (self.weights.state, self.weights.seed, self.weights.step) = (state, seed, 0);
+        self.weights.begin(self.fresh_state(seed)?)?;
+        (self.weights.seed, self.weights.step) = (seed, 0);
         self.forget_programs();
         Ok(())
     }
@@ -179,8 +158,9 @@ impl Model {
     /// Drops all values but those of the model's own weights.
     pub(super) fn keep_weights_only(&mut self) -> Result<()> {
         let mut state = self.fresh_state(self.weights.seed)?;
-        self.weight_names().try_for_each(|name| state.write(name, &self.weights.state.read(name)?))?;
-        self.weights.state = state;
+        let values = self.get_weights()?;
+        self.weight_names().zip(&values).try_for_each(|(name, value)| state.write(name, value))?;
+        self.weights.replace(state);
         self.forget_programs();
         Ok(())
     }
@@ -198,15 +178,7 @@ impl Model {
         let places = self.recipe.placeholders(&graph);
         Replay::new(&self.recipe).call(&graph, &places, Flags::default());
         graph.check()?;
-        let mut state = self.weights.executor.place(graph.body().variables(), seed)?;
-        for layer in &self.recipe.layers {
-            if let Step::Model(nested) = &layer.step {
-                for (name, value) in &nested.values {
-                    state.write(&format!("{}/{name}", layer.name), value)?;
-                }
-            }
-        }
-        Ok(state)
+        self.weights.executor.place(graph.body().variables(), seed)
     }
 
     /// The model's name: `sequential` or `model`, unless it was given.
@@ -270,20 +242,20 @@ impl Model {
 
     /// The values of all weights: by layer, trained or not, in Keras' order.
     pub fn get_weights(&self) -> Result<Vec<Array>> {
-        self.weight_names().map(|name| self.weights.state.read(name)).collect()
+        self.weights.read_all(self.weight_names())
     }
 
     /// Sets all weights, in the order of [`get_weights`](Model::get_weights). Nothing changes
     /// unless all fit.
     pub fn set_weights(&mut self, values: &[Array]) -> Result<()> {
         let names: Vec<String> = self.weight_names().map(str::to_string).collect();
-        set(&mut *self.weights.state, &names, &self.specs, values, &format!("model `{}`", self.recipe.name))
+        set(&mut self.weights, &names, &self.specs, values, &format!("model `{}`", self.recipe.name))
     }
 
     /// Sets the weights of one layer.
     pub fn set_layer_weights(&mut self, layer: &str, values: &[Array]) -> Result<()> {
         let names = self.get_layer(layer)?.variables.to_vec();
-        set(&mut *self.weights.state, &names, &self.specs, values, &format!("layer `{layer}`"))
+        set(&mut self.weights, &names, &self.specs, values, &format!("layer `{layer}`"))
     }
 
     /// Lets optimizers change the weights of a layer, or keeps them from it. By default they
@@ -296,14 +268,14 @@ impl Model {
             None => return Err(self.unknown_layer(layer)),
         }
         self.programs = Programs::default();
-        self.describe_weights()
+        self.describe_weights().map(|_| ())
     }
 
     /// Lets optimizers change the weights of the whole model, or keeps them from it.
     pub fn set_trainable(&mut self, trainable: bool) -> Result<()> {
         self.trainable = trainable;
         self.programs = Programs::default();
-        self.describe_weights()
+        self.describe_weights().map(|_| ())
     }
 
     /// Adds the model to the graph of these tensors and returns its outputs, for example in a
@@ -328,28 +300,28 @@ impl Model {
         Ok(outputs)
     }
 
-    /// Makes a layer of the model, which may be applied several times inside another model. The
-    /// other model begins with copies of the current weights.
+    /// Makes a layer of the model, which may be applied several times inside other models. As in
+    /// Keras, all of them have the weights of this model: if one trains them, they change in all.
+    ///
+    /// Whether weights are trained is decided by each model for itself. The layer has the flags
+    /// that the model has now; see [`set_layer_trainable`](Model::set_layer_trainable).
     #[track_caller]
-    pub fn shared(self) -> SharedLayer {
+    pub fn shared(&self) -> SharedLayer {
         self.shared_at(std::panic::Location::caller())
     }
 
     /// As `shared`, made at this line.
-    pub(super) fn shared_at(self, site: &'static std::panic::Location<'static>) -> SharedLayer {
-        let values =
-            self.weight_names().filter_map(|name| Some((name.to_string(), self.weights.state.read(name).ok()?)));
-        let values = values.collect();
-        let mut recipe = self.recipe;
+    pub(super) fn shared_at(&self, site: &'static std::panic::Location<'static>) -> SharedLayer {
+        let mut recipe = self.recipe.clone();
         if !self.trainable {
             recipe.layers.iter_mut().for_each(|layer| layer.trainable = false);
         }
-        SharedLayer::at(Step::Model(Arc::new(Nested { recipe, values })), site)
+        self.id.layer(Step::Model(Arc::new(recipe)), site)
     }
 
     /// Applies the model to symbolic values, as a layer of another model. It must have one output.
     #[track_caller]
-    pub fn on(self, inputs: &dyn Symbols) -> KerasTensor {
+    pub fn on(&self, inputs: &dyn Symbols) -> KerasTensor {
         self.shared().on(inputs)
     }
 
@@ -378,7 +350,7 @@ impl Model {
 
 /// Sets weights by name after all of them were checked.
 fn set(
-    state: &mut dyn State,
+    weights: &mut Weights,
     names: &[String],
     specs: &IndexMap<String, WeightSpec>,
     values: &[Array],
@@ -395,7 +367,7 @@ fn set(
             return Err(Error::shape(text));
         }
     }
-    names.iter().zip(values).try_for_each(|(name, value)| state.write(name, value))
+    weights.write_all(names.iter().map(String::as_str).zip(values))
 }
 
 impl fmt::Debug for Model {
@@ -446,7 +418,7 @@ impl<'a> ModelLayer<'a> {
 
     /// The values of its weights.
     pub fn get_weights(&self) -> Result<Vec<Array>> {
-        self.variables.iter().map(|name| self.model.weights.state.read(name)).collect()
+        self.model.weights.read_all(self.variables.iter().map(String::as_str))
     }
 
     /// The layer value, unless this is an input or a model.

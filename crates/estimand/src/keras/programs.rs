@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use estimand_engine::Compiled;
-use estimand_graph::{Graph, Program, Role, RunArgs, Tensor, Value};
+use estimand_graph::{Graph, Program, Role, Tensor, Value};
 use estimand_nn::config::CustomObjects;
 use estimand_nn::loss::{self, Loss, Reduction};
 use estimand_nn::metric::{self, Metric, MetricValue, Totals};
@@ -14,8 +14,9 @@ use estimand_update::Extended;
 
 use super::compile::{MetricKind, OutputSettings, Settings};
 use super::layout::{Fed, Layout};
-use super::model::{Model, Weights};
+use super::model::Model;
 use super::replay::{Flags, Masked, Replay};
+use super::state::Weights;
 use super::train_step::{StepFn, TrainStep};
 use crate::feeding::Binding;
 
@@ -43,13 +44,7 @@ pub(super) struct StepProgram {
 impl StepProgram {
     /// Runs the program on feeds that its host part has prepared.
     pub fn run(&self, weights: &mut Weights, feeds: &[Array], outputs: &mut Vec<Array>) -> Result<()> {
-        let args = RunArgs { feeds, step: weights.step, seed: weights.seed, ..RunArgs::default() };
-        if self.compiled.program().trains() {
-            self.compiled.step_prepared(&mut *weights.state, args, outputs)?;
-            weights.step += 1;
-            return Ok(());
-        }
-        self.compiled.forward_prepared(&*weights.state, args, outputs)
+        weights.run(&self.compiled, feeds, outputs)
     }
 }
 
@@ -163,8 +158,8 @@ impl Model {
     pub(super) fn finalize_averages(&mut self) -> Result<()> {
         let averages = self.programs.train.as_ref().map_or(Vec::new(), |(_, program)| program.averages.clone());
         for (weight, average) in averages {
-            let value = self.weights.state.read(&average)?;
-            self.weights.state.write(&weight, &value)?;
+            let value = self.weights.read(&average)?;
+            self.weights.write(&weight, &value)?;
         }
         Ok(())
     }

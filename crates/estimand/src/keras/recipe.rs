@@ -10,6 +10,7 @@ use std::sync::Arc;
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Error, Result};
 
+use super::sharing::Sharing;
 use super::symbol::{KerasTensor, Spec, Step, placeholder};
 
 /// A model as data: what is replayed into a graph.
@@ -35,6 +36,8 @@ pub(super) struct RecipeLayer {
     pub trainable: bool,
     /// The user's line that made it.
     pub site: &'static Location<'static>,
+    /// Its weights, in all models that use it.
+    pub sharing: Arc<Sharing>,
 }
 
 #[derive(Clone)]
@@ -261,6 +264,7 @@ impl Walk {
             step: step(id).clone(),
             trainable: true,
             site: by_id[id].call.layer.0.site,
+            sharing: by_id[id].call.layer.0.sharing.clone(),
         };
         Ok(ids.iter().map(layer).collect())
     }

@@ -10,6 +10,7 @@ use estimand_nn::{Layer, LayerInputs, Shared};
 use estimand_tensor::{Dim, Error, Result, Shape};
 
 use super::recipe::Recipe;
+use super::sharing::Share;
 use super::symbol::Step;
 
 /// Settings of one replay.
@@ -96,6 +97,13 @@ impl<'a> Replay<'a> {
         Ok(names)
     }
 
+    /// The layers that have weights, those of inner models among them.
+    pub fn shares(&self) -> Vec<Share> {
+        let mut found = Vec::new();
+        shares(self.recipe, &self.built, &mut found);
+        found
+    }
+
     fn find(&self, name: &str) -> Result<usize> {
         let names = || self.recipe.layers.iter().map(|layer| layer.name.as_str());
         let what = format!("layer of model `{}`", self.recipe.name);
@@ -110,6 +118,18 @@ impl<'a> Replay<'a> {
             names
         };
         self.built.iter().map(of).collect()
+    }
+}
+
+fn shares(recipe: &Recipe, built: &[Option<Built>], found: &mut Vec<Share>) {
+    for (layer, built) in recipe.layers.iter().zip(built) {
+        match (&layer.step, built) {
+            (_, Some(Built::Layer { variables, .. })) if !variables.is_empty() => {
+                found.push(Share::new(&layer.sharing, &layer.name, variables));
+            }
+            (Step::Model(inner), Some(Built::Model(built))) => shares(inner, built, found),
+            _ => {}
+        }
     }
 }
 
@@ -168,8 +188,7 @@ pub(super) fn apply(
             let mask = if result.is_poisoned() { None } else { layer.compute_mask(&given) };
             vec![Masked { tensor: result, mask }]
         }
-        Step::Model(nested) => {
-            let recipe = &nested.recipe;
+        Step::Model(recipe) => {
             if inputs.len() != recipe.inputs.len() {
                 let (n, wanted) = (inputs.len(), recipe.inputs.len());
                 let text =

@@ -1,5 +1,6 @@
 //! `Sequential`: a model of layers one after another.
 
+use std::borrow::Borrow;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -59,11 +60,10 @@ impl Sequential {
         self
     }
 
-    /// Adds a model with one input and one output at the end. Its weights begin with the values
-    /// they have.
+    /// Adds a model with one input and one output at the end. Both have the same weights.
     #[track_caller]
-    pub fn add_model(mut self, model: Model) -> Sequential {
-        self.layers.push(model.shared());
+    pub fn add_model(mut self, model: impl Borrow<Model>) -> Sequential {
+        self.layers.push(model.borrow().shared());
         self
     }
 
@@ -96,7 +96,8 @@ impl Sequential {
         let mut value = start.clone();
         for (i, layer) in self.layers.iter().enumerate() {
             // A layer value that is added to two models is two layers.
-            let own = SharedLayer(Arc::new(LayerNode { step: layer.0.step.clone(), ..*layer.0 }));
+            let (step, sharing) = (layer.0.step.clone(), Arc::default());
+            let own = SharedLayer(Arc::new(LayerNode { step, sharing, ..*layer.0 }));
             value = own.on(&value);
             let place = || format!("in layer {i} ({}) of model `{name}`", layer.0.step.kind());
             value.check().map_err(|error| error.at(layer.0.site).context(place()))?;

@@ -13,9 +13,9 @@ use estimand_graph::{Graph, Tensor};
 use estimand_nn::Layer;
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
-use super::model::Nested;
 use super::recipe::Recipe;
 use super::replay::{self, Replay};
+use super::sharing::Sharing;
 
 /// An input of a model, without its batch axis: Keras' `Input`.
 ///
@@ -196,7 +196,8 @@ pub trait Functional: Layer + Sized + 'static {
 
 impl<L: Layer + Sized + 'static> Functional for L {}
 
-/// A layer or model that may be applied several times. All calls use the same weights.
+/// A layer or model that may be applied several times, also in several models. All calls use the
+/// same weights.
 ///
 /// ```
 /// use estimand::keras::{Input, Model, SharedLayer};
@@ -216,6 +217,23 @@ pub(super) struct LayerNode {
     pub id: u64,
     pub step: Step,
     pub site: &'static Location<'static>,
+    /// Its weights, in all models that use it.
+    pub sharing: Arc<Sharing>,
+}
+
+/// The identity of a layer: calls of layers with the same one are calls of one layer.
+pub(super) struct LayerId(u64);
+
+impl LayerId {
+    pub fn new() -> LayerId {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        LayerId(MADE.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The layer of this identity, made by this line.
+    pub fn layer(&self, step: Step, site: &'static Location<'static>) -> SharedLayer {
+        SharedLayer(Arc::new(LayerNode { id: self.0, step, site, sharing: Arc::default() }))
+    }
 }
 
 /// What a call computes with.
@@ -223,7 +241,7 @@ pub(super) struct LayerNode {
 pub(super) enum Step {
     Input(Input),
     Layer(Arc<dyn Layer>),
-    Model(Arc<Nested>),
+    Model(Arc<Recipe>),
 }
 
 impl Step {
@@ -232,7 +250,7 @@ impl Step {
         match self {
             Step::Input(_) => "input",
             Step::Layer(layer) => layer.kind(),
-            Step::Model(nested) => nested.recipe.kind(),
+            Step::Model(recipe) => recipe.kind(),
         }
     }
 
@@ -240,7 +258,7 @@ impl Step {
         match self {
             Step::Input(input) => input.name.as_deref(),
             Step::Layer(layer) => layer.config().name.as_deref(),
-            Step::Model(nested) => Some(&nested.recipe.name),
+            Step::Model(recipe) => Some(&recipe.name),
         }
     }
 
@@ -253,7 +271,7 @@ impl Step {
                 let class = written.as_ref().and_then(|json| json["class_name"].as_str());
                 class.map_or_else(|| camel_case(layer.kind()), str::to_string)
             }
-            Step::Model(nested) => nested.recipe.class_name().to_string(),
+            Step::Model(recipe) => recipe.class_name().to_string(),
         }
     }
 }
@@ -281,9 +299,7 @@ impl SharedLayer {
 
     /// A layer that this line has made.
     pub(super) fn at(step: Step, site: &'static Location<'static>) -> SharedLayer {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        let id = MADE.fetch_add(1, Ordering::Relaxed);
-        SharedLayer(Arc::new(LayerNode { id, step, site }))
+        LayerId::new().layer(step, site)
     }
 
     /// The value of an input; of another layer, a value without calls before it.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use estimand_tensor::{Error, Result};
 
-use super::fit::{Logs, seconds};
+use super::history::Logs;
 
 /// The width of Keras' bar.
 const WIDTH: usize = 30;
@@ -115,6 +115,11 @@ fn duration(seconds: f64) -> String {
 fn show(text: &str) {
     let mut stderr = stderr();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// The time since a moment, in seconds.
+fn seconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64()
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl Model {
         let mut names: Vec<&str> = self.weight_names().collect();
         names.sort_unstable();
         for name in names {
-            writer.add(name, &self.weights.state.read(name)?)?;
+            writer.add(name, &self.weights.read(name)?)?;
         }
         writer.finish()
     }

@@ -113,7 +113,10 @@ impl Tensor {
     /// Inserts an axis of size 1.
     #[track_caller]
     pub fn expand_dims(&self, axis: i64) -> Tensor {
-        let site = Location::caller();
+        self.expand_dims_at(axis, Location::caller())
+    }
+
+    pub(crate) fn expand_dims_at(&self, axis: i64, site: &'static Location<'static>) -> Tensor {
         match resolve_axis(axis, self.rank() + 1) {
             Ok(axis) => {
                 let mut shape = self.shape().clone();

@@ -1,5 +1,5 @@
 //! From gradients to the train op: checks, clipping, slots, one `Apply` node for each variable, and
-//! the counter of updates.
+//! the counter of updates. A rule that needs whole variables has plain nodes instead of `Apply`.
 
 use std::collections::BTreeSet;
 use std::panic::Location;
@@ -166,11 +166,16 @@ impl Optimizer {
         };
         let (rule, rate, lazy) = (self.rule.clone(), self.rate.clone(), self.lazy);
         let config = OptimizerConfig { rule, rate, lazy, rate_variable, iterations, scope: scope.clone() };
-        let optimizer = graph.add_optimizer(config);
+        let optimizer = graph.add_optimizer(config.clone());
+        let plain = self.rule.is_whole().then(|| graph.plain_scalars(&config, site)).transpose()?;
         let mut members = Vec::new();
         for (variable, gradient) in clipped(self.clip, pairs, site) {
             let slots = self.add_slots(graph, variable, &scope, site)?;
             let op = Apply { variable, optimizer, slots };
+            if let Some((scalars, _)) = &plain {
+                members.extend(graph.assignments(&config, scalars, &op, &gradient, site)?);
+                continue;
+            }
             members.push(match &gradient {
                 Gradient::None => continue,
                 Gradient::Dense(g) => graph.node(op, &[g], site),
@@ -195,18 +200,18 @@ impl Optimizer {
             let spec = body.variables().spec(variable);
             (spec.name.clone(), spec.dtype, spec.dims.clone())
         };
-        let add = |slot: estimand_update::Slot| {
+        let add = |(slot, dims): (estimand_update::Slot, Vec<usize>)| {
             graph.add_variable(VarSpec {
                 name: slot_name(scope, &name, slot.name),
                 dtype,
-                dims: dims.clone(),
+                dims: dims.into(),
                 initializer: Initializer::Constant(slot.initial.into()),
                 role: Role::Slot { of: variable },
                 constraint: None,
                 site,
             })
         };
-        self.rule.slots().into_iter().map(add).collect()
+        self.rule.slots_of(&dims).into_iter().map(add).collect()
     }
 }
 

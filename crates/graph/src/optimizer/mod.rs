@@ -3,7 +3,8 @@
 //!
 //! An optimizer works in two parts. `compute_gradients` (`minimize.rs`) adds the backward nodes.
 //! `apply_gradients` (`apply_gradients.rs`) clips (`clip.rs`), adds the slots, and adds one `Apply`
-//! node for each variable. If a variable has a constraint, its update ends with the constraint.
+//! node for each variable. If a variable has a constraint, its update ends with the constraint. A
+//! rule that needs whole variables has plain nodes instead.
 //! `minimize` does both. `state.rs` finds the slots and the counter of updates again. `plain.rs`
 //! writes updates without `Apply`, for exports.
 
@@ -262,7 +263,12 @@ impl Optimizer {
             Some(_) if self.rule.name() == "AdamW" => Err("the weight decay is set twice, in the rule and beside it"),
             _ => Ok(()),
         };
-        let checked = twice.map_err(str::to_string).and_then(|()| self.rule.check()).and_then(|()| self.rate.check());
+        let lazy = match self.lazy && self.rule.is_whole() {
+            true => Err("its step needs whole variables, so it cannot be lazy"),
+            false => Ok(()),
+        };
+        let checked =
+            twice.and(lazy).map_err(str::to_string).and_then(|()| self.rule.check()).and_then(|()| self.rate.check());
         checked.map_err(|text| Error::config(format!("{}: {text}", self.rule.name())))
     }
 }

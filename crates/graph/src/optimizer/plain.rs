@@ -2,7 +2,7 @@
 //!
 //! A training runs one `Apply` for each variable, which calls the kernel of the rule. TensorFlow
 //! does not have these ops. This file writes the same updates with the nodes of `symbolic.rs` and
-//! assignments.
+//! assignments. A rule that needs whole variables (Adafactor) has no kernel and trains with them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::panic::Location;
@@ -86,12 +86,12 @@ impl Graph {
         scalars: &mut BTreeMap<u32, SymbolicScalars>,
         site: Site,
     ) -> Result<Vec<Tensor>> {
-        let (config, spec, inputs) = {
+        let (config, name, inputs) = {
             let body = self.body();
             let config = body.optimizers()[apply.optimizer.0 as usize].clone();
-            (config, body.variables().spec(apply.variable).clone(), body.node(node).inputs.clone())
+            (config, body.variables().spec(apply.variable).name.clone(), body.node(node).inputs.clone())
         };
-        let place = |e: Error| e.context(format!("in the update of variable `{}`", spec.name));
+        let place = |e: Error| e.context(format!("in the update of variable `{name}`"));
         let mut members = Vec::new();
         let scalars = match scalars.get(&apply.optimizer.0) {
             Some(known) => known.clone(),
@@ -107,21 +107,40 @@ impl Graph {
             [gradient] => Gradient::Dense(self.tensor(gradient)),
             _ => return Err(place(Error::internal(format!("an update with {} inputs", inputs.len())))),
         };
+        members.extend(self.assignments(&config, &scalars, apply, &gradient, site)?);
+        Ok(members)
+    }
+
+    /// The assignments of one update: the variable with its constraint, and the slots.
+    pub(super) fn assignments(
+        &self,
+        config: &OptimizerConfig,
+        scalars: &SymbolicScalars,
+        apply: &Apply,
+        gradient: &Gradient,
+        site: Site,
+    ) -> Result<Vec<Tensor>> {
+        let spec = self.body().variables().spec(apply.variable).clone();
+        let place = |e: Error| e.context(format!("in the update of variable `{}`", spec.name));
         let slots: Vec<Tensor> = apply.slots.iter().map(|&slot| self.read(slot, site)).collect();
         let weights = self.read(apply.variable, site);
         let update = config.symbolic().map_err(place)?;
-        let mut new = update.update(&scalars.scalars, &weights, &gradient, &slots).map_err(place)?;
+        let mut new = update.update(&scalars.scalars, &weights, gradient, &slots).map_err(place)?;
         if let Some(constraint) = &spec.constraint {
             new.weights = symbolic_projection(&**constraint, &new.weights).map_err(place)?;
         }
-        members.push(self.node(Assign(apply.variable), &[&new.weights], site));
+        let mut members = vec![self.node(Assign(apply.variable), &[&new.weights], site)];
         let slots = apply.slots.iter().zip(&new.slots);
         members.extend(slots.map(|(&slot, value)| self.node(Assign(slot), &[value], site)));
         Ok(members)
     }
 
     /// The scalars of a step, and the assignment of the carried one.
-    fn plain_scalars(&self, config: &OptimizerConfig, site: Site) -> Result<(SymbolicScalars, Option<Tensor>)> {
+    pub(super) fn plain_scalars(
+        &self,
+        config: &OptimizerConfig,
+        site: Site,
+    ) -> Result<(SymbolicScalars, Option<Tensor>)> {
         let update = config.symbolic()?;
         let carried = update.carried().map(|slot| {
             self.add_variable(VarSpec {

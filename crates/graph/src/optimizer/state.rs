@@ -52,8 +52,8 @@ impl Optimizer {
         found.map(|id| graph.read(id, Location::caller()))
     }
 
-    /// Returns a slot of a variable by name: a variable of the same shape that this optimizer keeps
-    /// for it, such as Adam's `m`.
+    /// Returns a slot of a variable by name: a variable that this optimizer keeps for it, such as
+    /// Adam's `m`. It has the same shape, but for Adafactor's `r` and `c`.
     ///
     /// The variable must have been passed to [`minimize`](Optimizer::minimize) or
     /// [`apply_gradients`](Optimizer::apply_gradients) of this optimizer or a clone of it. For an
@@ -99,7 +99,10 @@ impl Optimizer {
         let what = || format!("variable {} has", variable.describe());
         match found[..] {
             [only] => Ok(graph.read(only, site)),
-            [] => Err(Error::config(format!("{} no slot `{name}`: {} does not train it", what(), self.rule.name()))),
+            [] => {
+                let text = format!("{} no slot `{name}`: {} does not train it with one", what(), self.rule.name());
+                Err(Error::config(text))
+            }
             _ => Err(Error::config(format!("{} {} slots `{name}` of {}", what(), found.len(), self.rule.name()))
                 .help("use one optimizer for each train op, or Graph::get_variable")),
         }
@@ -110,8 +113,9 @@ impl Optimizer {
     #[track_caller]
     pub fn slots(&self, variable: &Tensor) -> Result<Vec<(&'static str, Tensor)>> {
         let mut slots = Vec::new();
-        for name in self.slot_names() {
-            slots.push((name, self.slot(variable, name)?));
+        let dims: Vec<usize> = variable.shape().dims().iter().filter_map(|dim| dim.known()).collect();
+        for (slot, _) in self.rule.slots_of(&dims) {
+            slots.push((slot.name, self.slot(variable, slot.name)?));
         }
         Ok(slots)
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Node;
 use crate::border::Border;
-use crate::size::{Size2d, Size3d};
+use crate::size::{Size1d, Size2d, Size3d};
 
 /// A value that is a field of another.
 pub trait Field: Clone {
@@ -172,6 +172,16 @@ impl Field for OneAxis {
 }
 
 /// One number stands for both.
+impl Field for Size1d {
+    fn write(&self) -> Result<Value> {
+        OneSize(self.0).write()
+    }
+
+    fn read(node: &Node<'_>) -> Result<Size1d> {
+        OneSize::read(node).map(|size| Size1d(size.0))
+    }
+}
+
 impl Field for Size2d {
     fn write(&self) -> Result<Value> {
         Ok(Value::Array(vec![self.height.into(), self.width.into()]))

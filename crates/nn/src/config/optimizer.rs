@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use estimand_graph::{Clip, Optimizer};
 use estimand_tensor::{Error, Result};
-use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ema, Ftrl, Lion, Nadam, RmsProp, Schedule, Sgd, UpdateRule};
+use estimand_update::{
+    Adadelta, Adafactor, Adagrad, Adam, Adamax, Ema, Ftrl, Lion, Nadam, RmsProp, Schedule, Sgd, UpdateRule,
+};
 use serde_json::{Map, Value};
 
 use super::objects::{configured, is_called, written_settings};
@@ -23,7 +25,7 @@ type LimitField = (&'static str, fn(f64) -> Clip);
 /// The name of TensorFlow 1's RMSprop. Keras's has the same name but for one letter's case.
 const RMSPROP_V1: &str = "RMSPropOptimizer";
 
-const CLASSES: [(&str, ReadRule); 11] = [
+const CLASSES: [(&str, ReadRule); 12] = [
     ("SGD", sgd),
     ("Adagrad", adagrad),
     ("Adam", |fields| Arc::new(adam(fields))),
@@ -35,6 +37,7 @@ const CLASSES: [(&str, ReadRule); 11] = [
     ("Adamax", adamax),
     ("Nadam", nadam),
     ("Lion", lion),
+    ("Adafactor", adafactor),
 ];
 
 /// Whether a document is of Keras's newer generation, all of which have this field.
@@ -62,6 +65,17 @@ fn adam(fields: &mut Fields<'_>) -> Adam {
 
 fn lion(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
     Arc::new(Lion::default().beta_1(fields.value("beta_1", &0.9)).beta_2(fields.value("beta_2", &0.99)))
+}
+
+fn adafactor(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
+    Arc::new(
+        Adafactor::default()
+            .beta_2_decay(fields.value("beta_2_decay", &-0.8))
+            .epsilon_1(fields.value("epsilon_1", &1e-30))
+            .epsilon_2(fields.value("epsilon_2", &1e-3))
+            .clip_threshold(fields.value("clip_threshold", &1.0))
+            .relative_step(fields.value("relative_step", &true)),
+    )
 }
 
 fn ftrl(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {

@@ -4,7 +4,7 @@ use estimand_graph::{Padding, Tensor};
 use estimand_tensor::{DType, Error, Result};
 
 use super::affine::{Affine, affine_setters};
-use super::volume::{DepthWindow, is_positive};
+use super::volume::{self, is_positive};
 use super::weight_options::KERNEL;
 use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
 use crate::config::{self, Described, Fields, Json};
@@ -123,18 +123,10 @@ impl Layer for Conv3d {
         if call.input().dtype() != DType::F32 || kernel.is_poisoned() {
             return kernel;
         }
-        let (stride, dilation) = (self.strides.depth, self.dilation.depth);
-        let window = DepthWindow { size: self.size.depth, stride, dilation, padding: self.padding };
-        let slices = match window.slices(call, 0.0) {
-            Ok(slices) => slices,
-            Err(error) => return error,
-        };
-        let (strides, dilation) = (self.strides.plane(), self.dilation.plane());
-        let parts = slices.images.iter().enumerate().map(|(place, image)| {
-            let plane = kernel.slice(&[place, 0, 0, 0, 0], &[1, -1, -1, -1, -1]).squeeze(&[0]);
-            image.conv2d_dilated(&plane, strides, dilation, self.padding)
-        });
-        let Some(product) = parts.reduce(|sum, part| sum + part) else { return kernel };
-        self.affine.finish(call, &slices.volume(&product))
+        if let Some(error) = call.expect_rank(5..=5, "[batch, depth, height, width, channels]") {
+            return error;
+        }
+        let product = volume::convolve(call.input(), &kernel, self.strides, self.dilation, self.padding);
+        self.affine.finish(call, &product)
     }
 }

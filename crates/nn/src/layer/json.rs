@@ -14,7 +14,7 @@ const fn class<L: Layer + Described + 'static>() -> (&'static str, Read<Box<dyn 
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, Read<Box<dyn Layer>>); 93] = [
+const CLASSES: [(&str, Read<Box<dyn Layer>>); 95] = [
     class::<ActivationLayer>(),
     class::<Add>(),
     class::<AdditiveAttention>(),
@@ -34,7 +34,9 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 93] = [
     class::<Conv2dTranspose>(),
     class::<Conv3d>(),
     class::<Conv3dTranspose>(),
+    class::<ConvLstm1d>(),
     class::<ConvLstm2d>(),
+    class::<ConvLstm3d>(),
     class::<Cropping1d>(),
     class::<Cropping2d>(),
     class::<Cropping3d>(),

@@ -106,8 +106,8 @@ pub use preprocessing::{
 };
 pub use rectifier::{Elu, LeakyRelu, Relu, ThresholdedRelu};
 pub use recurrent::{
-    Bidirectional, CellOutputs, ConvLstm2d, Gru, GruCell, Lstm, LstmCell, MergeMode, Reading, RecurrentLayer, Rnn,
-    RnnCell, SimpleRnn, SimpleRnnCell, StackedRnnCells,
+    Bidirectional, CellOutputs, ConvLstm, ConvLstm1d, ConvLstm2d, ConvLstm3d, Gru, GruCell, Lstm, LstmCell, MergeMode,
+    Reading, RecurrentLayer, Rnn, RnnCell, SimpleRnn, SimpleRnnCell, StackedRnnCells,
 };
 pub use repeat_vector::RepeatVector;
 pub use reshape::Reshape;
@@ -259,7 +259,7 @@ impl Default for Config {
 pub(crate) const MODULE: &str = "keras.layers";
 
 /// Every layer of this crate, in its simplest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 93] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 95] = [
     || Box::new(Activation::Relu),
     || Box::new(Add::new()),
     || Box::new(AdditiveAttention::new()),
@@ -279,7 +279,9 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 93] = [
     || Box::new(Conv2dTranspose::new(3, 2)),
     || Box::new(Conv3d::new(3, 2)),
     || Box::new(Conv3dTranspose::new(3, 2)),
+    || Box::new(ConvLstm1d::new(3, 2)),
     || Box::new(ConvLstm2d::new(3, 2)),
+    || Box::new(ConvLstm3d::new(3, 2)),
     || Box::new(Cropping1d::new(1)),
     || Box::new(Cropping2d::new(1)),
     || Box::new(Cropping3d::new(1)),

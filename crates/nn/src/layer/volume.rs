@@ -31,10 +31,15 @@ impl DepthWindow {
     /// Cuts a volume. Places outside of it have `outside`.
     #[track_caller]
     pub fn slices(self, call: &LayerCall<'_>, outside: f64) -> Result<Slices, Tensor> {
-        if let Some(error) = call.expect_rank(5..=5, "[batch, depth, height, width, channels]") {
-            return Err(error);
+        match call.expect_rank(5..=5, "[batch, depth, height, width, channels]") {
+            Some(error) => Err(error),
+            None => self.cut(call.input(), outside),
         }
-        let x = call.input();
+    }
+
+    /// As `slices`, of a tensor with five axes.
+    #[track_caller]
+    fn cut(self, x: &Tensor, outside: f64) -> Result<Slices, Tensor> {
         let Some(depth) = x.shape().dims()[1].known() else {
             let text = format!("the depth of {} is not known", x.describe());
             return Err(x.graph().error(Error::shape(text).help("declare the sizes of the placeholder")));
@@ -82,6 +87,25 @@ impl Slices {
         }
         let outer = [self.batch, Dim::Known(self.counts.len())];
         images.reshape_as(outer.into_iter().chain(images.shape().dims()[1..].iter().copied()).collect::<Shape>())
+    }
+}
+
+/// Convolves volumes `[batch, depth, height, width, channels]` with a kernel of the same axes.
+#[track_caller]
+pub(super) fn convolve(x: &Tensor, kernel: &Tensor, strides: Size3d, dilation: Size3d, padding: Padding) -> Tensor {
+    let size = kernel.shape().dims().first().and_then(|dim| dim.known()).unwrap_or(1);
+    let window = DepthWindow { size, stride: strides.depth, dilation: dilation.depth, padding };
+    let slices = match window.cut(x, 0.0) {
+        Ok(slices) => slices,
+        Err(error) => return error,
+    };
+    let parts = slices.images.iter().enumerate().map(|(place, image)| {
+        let plane = kernel.slice(&[place, 0, 0, 0, 0], &[1, -1, -1, -1, -1]).squeeze(&[0]);
+        image.conv2d_dilated(&plane, strides.plane(), dilation.plane(), padding)
+    });
+    match parts.reduce(|sum, part| sum + part) {
+        Some(product) => slices.volume(&product),
+        None => kernel.clone(),
     }
 }
 

@@ -8,7 +8,9 @@ use estimand_update::{MaxNorm, MinMaxNorm, NonNeg, UnitNorm};
 /// A shape that a layer of a kind takes.
 pub fn shape(kind: &str) -> Shape {
     let sizes: &[usize] = match kind {
+        "conv_lstm1d" => &[3, 5, 2],
         "conv_lstm2d" => &[3, 4, 4, 2],
+        "conv_lstm3d" => &[2, 3, 3, 3, 2],
         _ if kind.contains("3d") => &[4, 4, 4, 2],
         _ if kind.contains("2d") => &[8, 8, 4],
         _ if kind.ends_with("1d") => &[8, 4],
@@ -136,6 +138,20 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
                 .unit_forget_bias(false),
         ),
         Box::new(ConvLstm2d::new(3, 2).dilation((1, 2)).use_bias(false)),
+        Box::new(
+            rnn!(ConvLstm1d::new(4, 3).strides(2).same())
+                .recurrent_initializer(Initializer::HeNormal)
+                .recurrent_activation(Activation::Sigmoid)
+                .unit_forget_bias(false),
+        ),
+        Box::new(ConvLstm1d::new(3, 2).dilation(2).use_bias(false)),
+        Box::new(
+            rnn!(ConvLstm3d::new(4, (2, 3, 2)).strides((1, 2, 1)).same())
+                .recurrent_initializer(Initializer::HeNormal)
+                .recurrent_activation(Activation::Sigmoid)
+                .unit_forget_bias(false),
+        ),
+        Box::new(ConvLstm3d::new(3, 2).dilation((1, 2, 1)).use_bias(false)),
         Box::new(Cropping3d::new([(1, 2), (0, 1), (1, 0)]).name("other").trainable(false)),
         Box::new(GlobalAvgPool3d::new().keep_dims(true).name("other").trainable(false)),
         Box::new(GlobalMaxPool3d::new().keep_dims(true).name("other").trainable(false)),

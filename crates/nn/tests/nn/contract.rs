@@ -18,7 +18,9 @@ fn input(kind: &str) -> Array {
         "permute" => spread(&[3, 4, 2]).unwrap(),
         "resizing" | "center_crop" => spread(&[3, 4, 4, 2]).unwrap(),
         _ if kind.starts_with("random_") => spread(&[3, 4, 4, 2]).unwrap(),
+        "conv_lstm1d" => spread(&[2, 3, 4, 2]).unwrap(),
         "conv_lstm2d" => spread(&[2, 3, 3, 3, 2]).unwrap(),
+        "conv_lstm3d" => spread(&[2, 2, 3, 2, 2, 2]).unwrap(),
         _ if kind.contains("3d") => spread(&[2, 3, 3, 3, 2]).unwrap(),
         _ if kind.ends_with("1d") => spread(&[3, 4, 2]).unwrap(),
         _ if kind.contains("2d") => spread(&[3, 4, 4, 2]).unwrap(),
@@ -91,6 +93,9 @@ fn layers_with_options_keep_the_contract() -> Result<()> {
     let films = spread(&[2, 3, 3, 4, 2])?;
     check_layer(&ConvLstm2d::new(2, 2).same().dropout(0.2).recurrent_dropout(0.3).return_sequences(true), &films)?;
     check_layer(&Bidirectional::new(ConvLstm2d::new(2, 2)), &films)?;
+    let signals = spread(&[2, 3, 4, 2])?;
+    check_layer(&ConvLstm1d::new(2, 2).same().dropout(0.2).recurrent_dropout(0.3).return_sequences(true), &signals)?;
+    check_layer(&Bidirectional::new(ConvLstm1d::new(2, 2)), &signals)?;
     check_layer(&MultiHeadAttention::new(2, 2).dropout(0.2).output_dim(3), &steps)?;
     check_layer(&Embedding::new(5, 2).regularizer(Regularizer::l2(0.1)), &input("embedding"))
 }

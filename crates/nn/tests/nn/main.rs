@@ -1,5 +1,6 @@
 //! The tests of layers, merges, losses and metrics, one file for each topic, in one binary.
 
+mod adafactor;
 mod all_options;
 mod column_cases;
 mod column_errors;

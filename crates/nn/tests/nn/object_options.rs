@@ -4,7 +4,7 @@
 use estimand_graph::{Clip, Optimizer};
 use estimand_nn::metric::{self, Auc, Curve, MeanLoss, MetricValue, Precision, Recall, Summation};
 use estimand_nn::*;
-use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ema, Ftrl, Lion, Nadam, RmsProp, Schedule, Sgd};
+use estimand_update::{Adadelta, Adafactor, Adagrad, Adam, Adamax, Ema, Ftrl, Lion, Nadam, RmsProp, Schedule, Sgd};
 
 /// Each schedule, with every setting at another value than Keras's default.
 pub fn schedules() -> Vec<Schedule> {
@@ -53,6 +53,16 @@ pub fn optimizers() -> Vec<Optimizer> {
         Optimizer::new(Adamax::default().beta_1(0.5).beta_2(0.75).epsilon(0.01), 0.25),
         Optimizer::new(Nadam::default().beta_1(0.5).beta_2(0.75).epsilon(0.01).schedule_decay(0.5), 0.25),
         Optimizer::new(Lion::default().beta_1(0.5).beta_2(0.75), 0.25).weight_decay(0.5),
+        Optimizer::new(
+            Adafactor::default()
+                .beta_2_decay(-0.5)
+                .epsilon_1(1e-20)
+                .epsilon_2(0.01)
+                .clip_threshold(0.5)
+                .relative_step(false),
+            0.25,
+        )
+        .ema(Ema::default()),
         Optimizer::new(Lion::default(), 0.25).ema(Ema::default().momentum(0.5).overwrite_frequency(3)),
         Optimizer::keras(rmsprop(RmsProp::default()), 0.25).weight_decay(0.25).ema(Ema::default()),
         Optimizer::keras(Adam::default().amsgrad(true), 0.25).weight_decay(0.25),

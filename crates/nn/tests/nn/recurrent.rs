@@ -60,14 +60,30 @@ fn rnn(case: &Case) -> Rnn {
         .zero_output_for_mask(flag(case, "zero_output_for_mask", false))
 }
 
-fn conv_lstm(case: &Case) -> ConvLstm2d {
-    let pair = |key: &str| case.settings.option::<Vec<usize>>(key).map_or((1, 1), |pair| (pair[0], pair[1]));
-    let layer = ConvLstm2d::new(2, pair("kernel_size"))
-        .strides(pair("strides"))
-        .dilation(pair("dilation_rate"))
-        .recurrent_activation(activation(case, "recurrent_activation", Activation::HardSigmoid));
-    let layer = if case.settings.option::<String>("padding").is_some() { layer.same() } else { layer };
-    with_options!(layer, case)
+/// A layer whose sizes are those of a case.
+macro_rules! conv_lstm {
+    ($layer:ident, $case:expr, $size:expr) => {{
+        let case: &Case = $case;
+        let size = |key: &str| case.settings.option::<Vec<usize>>(key).map_or(1.into(), $size);
+        let layer = $layer::new(2, size("kernel_size"))
+            .strides(size("strides"))
+            .dilation(size("dilation_rate"))
+            .recurrent_activation(activation(case, "recurrent_activation", Activation::HardSigmoid));
+        let layer = if case.settings.option::<String>("padding").is_some() { layer.same() } else { layer };
+        with_options!(layer, case)
+    }};
+}
+
+fn conv_lstm1d(case: &Case) -> ConvLstm1d {
+    conv_lstm!(ConvLstm1d, case, |n: Vec<usize>| Size1d::from(n[0]))
+}
+
+fn conv_lstm2d(case: &Case) -> ConvLstm2d {
+    conv_lstm!(ConvLstm2d, case, |n: Vec<usize>| Size2d::from((n[0], n[1])))
+}
+
+fn conv_lstm3d(case: &Case) -> ConvLstm3d {
+    conv_lstm!(ConvLstm3d, case, |n: Vec<usize>| Size3d::from((n[0], n[1], n[2])))
 }
 
 /// What a recurrent layer of a case is called with.
@@ -97,7 +113,9 @@ fn apply(case: &Case, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
         "lstm" => lstm().apply_states(&recurrent_inputs(fed)),
         "gru" => gru().apply_states(&recurrent_inputs(fed)),
         "rnn" => rnn(case).apply_states(&recurrent_inputs(fed)),
-        "conv_lstm2d" => conv_lstm(case).apply_states(&recurrent_inputs(fed)),
+        "conv_lstm1d" => conv_lstm1d(case).apply_states(&recurrent_inputs(fed)),
+        "conv_lstm2d" => conv_lstm2d(case).apply_states(&recurrent_inputs(fed)),
+        "conv_lstm3d" => conv_lstm3d(case).apply_states(&recurrent_inputs(fed)),
         "stacked_rnn_cells" => stack(case).apply_states(&recurrent_inputs(fed)),
         "simple_rnn_cell" => {
             let cell = SimpleRnnCell::new(units).use_bias(flag(case, "use_bias", true));
@@ -221,9 +239,11 @@ fn recurrent_layers_agree_with_keras() {
 }
 
 /// The layers that this file compares with Keras's.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 15] = [
     "bidirectional",
+    "conv_lstm1d",
     "conv_lstm2d",
+    "conv_lstm3d",
     "gru",
     "gru_cell",
     "lstm",
@@ -246,7 +266,8 @@ fn any_number_of_steps_agrees_with_keras() {
         let odd = ["softmax", "gelu", "swish", "leaky_relu"].map(String::from);
         let names = ["activation", "recurrent_activation"].map(|key| case.settings.option::<String>(key));
         // Without a time axis, or with steps one after the other.
-        let fixed = ["time_distributed", "conv_lstm2d"].contains(&case.name()) || case.array("in").dims().len() < 3;
+        let one_by_one = case.name() == "time_distributed" || case.name().starts_with("conv_lstm");
+        let fixed = one_by_one || case.array("in").dims().len() < 3;
         if !fixed && !names.iter().flatten().any(|name| odd.contains(name)) {
             check(case, true);
             n_checked += 1;

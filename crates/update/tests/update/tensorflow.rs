@@ -235,7 +235,8 @@ fn rules_do_what_tensorflow_does() {
             _ => {}
         }
     }
-    for make in estimand_update::ALL_RULES {
+    // Rules that need whole variables run as nodes: `crates/nn/tests/nn/adafactor.rs`.
+    for make in estimand_update::ALL_RULES.iter().filter(|make| !make().is_whole()) {
         assert!(names.contains(make().name()), "no case for {}", make().name());
     }
     assert_eq!(n_cases, 108);

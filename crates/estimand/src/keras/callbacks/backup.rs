@@ -131,7 +131,7 @@ impl Model {
     fn backup(&self, epoch: usize, batch: usize) -> Result<(Vec<(String, Array)>, u64)> {
         let mut values = Vec::new();
         for name in self.state_names() {
-            values.push((name.to_string(), self.weights.state.read(name)?));
+            values.push((name.to_string(), self.weights.read(name)?));
         }
         let mut own = |name: &str, value: Array| values.push((format!("{OWN}{name}"), value));
         own(EPOCH, Array::scalar(epoch as i64));
@@ -177,8 +177,8 @@ impl Model {
         let names: Vec<String> = reader.names().filter(|name| !is_own(name)).map(str::to_string).collect();
         for name in names {
             let value = reader.read(&name)?;
-            match self.weights.state.holds(&name) {
-                true => self.weights.state.write(&name, &value)?,
+            match self.weights.holds(&name) {
+                true => self.weights.write(&name, &value)?,
                 false => drop(self.weights.pending.insert(name, value)),
             }
         }

@@ -22,7 +22,7 @@ pub use terminate_on_nan::TerminateOnNan;
 
 use estimand_tensor::warn;
 
-use super::fit::Logs;
+use super::history::Logs;
 
 /// The value of a watched entry of the logs. If it is not there, a warning lists those that are.
 fn watched(logs: &Logs, monitor: &str, who: &str) -> Option<f64> {

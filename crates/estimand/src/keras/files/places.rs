@@ -50,7 +50,7 @@ fn collect(
         let kind = match &layer.step {
             Step::Input(_) => "input_layer".to_string(),
             Step::Layer(inner) => inner.kind().to_string(),
-            Step::Model(nested) => nested.recipe.class_name().to_lowercase(),
+            Step::Model(recipe) => recipe.class_name().to_lowercase(),
         };
         let path = format!("{path}/{}", names.next(&kind));
         match &layer.step {
@@ -66,9 +66,9 @@ fn collect(
                     places.push(Place { layer: layer.name.clone(), path: own, other, n });
                 }
             }
-            Step::Model(nested) => {
-                let model = Model::of(nested.recipe.clone())?;
-                collect(&nested.recipe, &model.recipe_counts(), &format!("{path}/layers"), version, places)?;
+            Step::Model(recipe) => {
+                let model = Model::of(Recipe::clone(recipe))?;
+                collect(recipe, &model.recipe_counts(), &format!("{path}/layers"), version, places)?;
             }
         }
     }
@@ -101,7 +101,7 @@ fn parts(json: &Json, n: usize) -> Vec<(String, usize)> {
         }
         "TimeDistributed" => within("layer", &config["layer"], n),
         "RNN" => within("cell", &config["cell"], n),
-        "LSTM" | "GRU" | "SimpleRNN" | "ConvLSTM2D" => vec![("/cell".to_string(), n)],
+        "LSTM" | "GRU" | "SimpleRNN" | "ConvLSTM1D" | "ConvLSTM2D" | "ConvLSTM3D" => vec![("/cell".to_string(), n)],
         "StackedRNNCells" => {
             let mut names = Names::default();
             let cells = config["cells"].as_array().into_iter().flatten();

@@ -113,7 +113,7 @@ impl Writer<'_> {
                 json["config"]["trainable"] = (layer.trainable && inner.config().trainable).into();
                 json
             }
-            Step::Model(nested) => write(&nested.recipe, layer.trainable, self.version)?,
+            Step::Model(recipe) => write(recipe, layer.trainable, self.version)?,
         };
         json["config"]["name"] = layer.name.as_str().into();
         if self.version == KerasVersion::Keras3 {

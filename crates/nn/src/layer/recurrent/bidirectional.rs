@@ -8,7 +8,7 @@ use estimand_tensor::Result;
 use super::super::build::BuiltLayer;
 use super::super::{AsInputs, Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 use super::reading::Way;
-use super::{ConvLstm2d, Gru, Lstm, RecurrentLayer, Rnn, SimpleRnn};
+use super::{ConvLstm1d, ConvLstm2d, ConvLstm3d, Gru, Lstm, RecurrentLayer, Rnn, SimpleRnn};
 use crate::config::{self, Described, Field, Fields, Json, Node};
 
 /// The way the results of both directions are merged.
@@ -178,12 +178,14 @@ impl Field for Arc<dyn RecurrentLayer> {
         let class = node.field("class_name")?;
         let config = node.field("config")?;
         Ok(match class.text()? {
+            ConvLstm1d::CLASS => Arc::new(config::read::<ConvLstm1d>(&config)?),
             ConvLstm2d::CLASS => Arc::new(config::read::<ConvLstm2d>(&config)?),
+            ConvLstm3d::CLASS => Arc::new(config::read::<ConvLstm3d>(&config)?),
             Gru::CLASS => Arc::new(config::read::<Gru>(&config)?),
             Lstm::CLASS => Arc::new(config::read::<Lstm>(&config)?),
             Rnn::CLASS => Arc::new(config::read::<Rnn>(&config)?),
             SimpleRnn::CLASS => Arc::new(config::read::<SimpleRnn>(&config)?),
-            _ => return Err(class.expected("ConvLSTM2D, GRU, LSTM, RNN or SimpleRNN")),
+            _ => return Err(class.expected("ConvLSTM1D, ConvLSTM2D, ConvLSTM3D, GRU, LSTM, RNN or SimpleRNN")),
         })
     }
 }

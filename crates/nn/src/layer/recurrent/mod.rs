@@ -2,12 +2,13 @@
 //!
 //! `rnn_cell` defines what a cell is. `cell` holds the arithmetic of the cells of `simple_rnn`,
 //! `lstm` and `gru`, each with its layer; `setters` their options; `stacked` puts cells on top of
-//! each other; `rnn` is the layer that runs any cell, `conv_lstm2d` an LSTM of images,
-//! `bidirectional` the wrapper that reads both ways. `reading` is what all these layers share.
+//! each other; `rnn` is the layer that runs any cell, `conv_lstm` LSTMs of signals, images and
+//! volumes, `bidirectional` the wrapper that reads both ways. `reading` is what all these layers
+//! share.
 
 mod bidirectional;
 mod cell;
-mod conv_lstm2d;
+mod conv_lstm;
 mod gru;
 mod lstm;
 mod reading;
@@ -18,7 +19,7 @@ mod simple_rnn;
 mod stacked;
 
 pub use bidirectional::{Bidirectional, MergeMode};
-pub use conv_lstm2d::ConvLstm2d;
+pub use conv_lstm::{ConvLstm, ConvLstm1d, ConvLstm2d, ConvLstm3d};
 pub use gru::{Gru, GruCell};
 pub use lstm::{Lstm, LstmCell};
 pub use reading::{Reading, RecurrentLayer};
