@@ -57,7 +57,9 @@ pub use csr::CsrRows;
 pub use data::{Arrays, Data};
 pub use evaluate::{Evaluate, Predict};
 #[cfg(feature = "keras_files")]
-pub use files::load_model;
+pub(crate) use files::NamedWeights;
+#[cfg(feature = "keras_files")]
+pub use files::{ByName, LoadedByName, load_model};
 pub use fit::{Fit, History, Logs};
 pub use json::{KerasVersion, model_from_json};
 pub use model::{Model, ModelLayer};
@@ -67,3 +69,6 @@ pub use sequential::Sequential;
 pub use symbol::{Functional, Input, KerasTensor, SharedLayer, Symbols};
 pub use to_estimator::model_to_estimator;
 pub use train_step::{TrainStep, Trained};
+pub(crate) use weights::is_hdf5;
+#[cfg(not(feature = "keras_files"))]
+pub(crate) use weights::without_feature;
