@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use estimand::keras::{Input, KerasVersion, Model, Sequential, load_model, model_from_json};
+use estimand::keras::{
+    ByName, Compile, Functional, Input, KerasVersion, Model, Sequential, load_model, model_from_json,
+    model_to_estimator,
+};
 use estimand::nn::config::CustomObjects;
 use estimand::nn::{BatchNorm, Bidirectional, Lambda};
 use estimand::prelude::*;
@@ -81,6 +84,167 @@ fn files_of_keras_are_read_and_ours_are_read_back() -> Result<()> {
         n += 1;
     }
     assert_eq!(n, 6);
+    Ok(())
+}
+
+/// Mean, variance and count of an adapted `Normalization` are weights.
+#[test]
+fn adapted_layers_keep_their_numbers() -> Result<()> {
+    let folder = Folder::new("adapted");
+    let mut n = 0;
+    for case in cases("keras_weights_keras2").iter().chain(&cases("keras_weights_keras3")) {
+        if case.name() != "adapted" {
+            continue;
+        }
+        let mut model = load_model(file(case), &objects())?;
+        check(&mut model, case)?;
+        // The number of rows of 7 images of 3 x 4 pixels; Keras 3 does not count.
+        let count = model.get_layer("normalization")?.get_weights()?[2].item::<i64>()?;
+        assert!([84, 0].contains(&count), "{count}");
+        for version in [KerasVersion::Keras2, KerasVersion::Keras3] {
+            let path = folder.0.join(format!("{n}.keras"));
+            model.save_for(&path, version)?;
+            check(&mut load_model(&path, &objects())?, case)?;
+        }
+        n += 1;
+    }
+    assert_eq!(n, 3);
+    Ok(())
+}
+
+#[test]
+fn weights_are_loaded_by_name_as_keras_does() -> Result<()> {
+    let all = cases("keras_weights_keras2");
+    let weights = |case: &Case, when: &str, n: usize| -> Vec<Array> {
+        (0..n).map(|i| array(case, &format!("{when}:{i}"))).collect()
+    };
+    let mut reports = Vec::new();
+    for case in all.iter().filter(|case| case.name() == "by_name") {
+        let mut model = model_from_json(&case.setting::<String>("json"), &objects())?;
+        let n = model.weight_names().count();
+        let before = weights(case, "before", n);
+        model.set_weights(&before)?;
+        if case.setting("skip") {
+            words(
+                model.load_weights_by_name(file(case), ByName::new()).map(drop),
+                &["by_name_keras2.h5", "skip_mismatch(true)"],
+            );
+            assert_eq!(model.get_weights()?, before, "nothing changes");
+        }
+        let report = model.load_weights_by_name(file(case), ByName::new().skip_mismatch(case.setting("skip")))?;
+        assert_eq!(model.get_weights()?, weights(case, "after", n));
+        check(&mut model, case)?;
+        reports.push((report.loaded.join(" "), report.skipped.join(" "), report.missing.join(" ")));
+    }
+    let report = |loaded: &str, skipped: &str, missing: &str| (loaded.into(), skipped.into(), missing.into());
+    assert_eq!(
+        reports,
+        [
+            report("first norm", "", "between new"),
+            report("first norm", "last", "between"),
+            report("first norm", "last", "between"),
+            report("first", "norm last", "between"),
+        ]
+    );
+    let mut model = Sequential::new().input([3]).add(Dense::new(1)).build()?;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures/keras_files/net_keras3.weights.h5");
+    words(model.load_weights_by_name(path, ByName::new()).map(drop), &["no names of layers", "call load_weights"]);
+    Ok(())
+}
+
+/// An Estimator whose model has random weights predicts what the model of the file does.
+#[test]
+fn estimators_start_with_the_weights_of_keras_files() -> Result<()> {
+    let mut n = 0;
+    for case in cases("keras_files_keras2").iter().chain(&cases("keras_files_keras3")) {
+        let mut model = model_from_json(&case.setting::<String>("json"), &objects())?;
+        model.compile(Compile::new("sgd", "mse"))?;
+        let places = |names: &[&str]| -> Vec<(String, String)> {
+            let places = ["conv2d/vars/0", "conv2d/vars/1", "batch_normalization/vars/0", "batch_normalization/vars/1"];
+            let others = ["batch_normalization/vars/2", "batch_normalization/vars/3", "dense/vars/0", "dense/vars/1"];
+            let last = ["dense_1/vars/0", "dense_1/vars/1"];
+            let all = places.iter().chain(&others).chain(&last).map(|place| format!("layers/{place}"));
+            names.iter().map(|name| name.to_string()).zip(all).collect()
+        };
+        let names: Vec<String> = model.weight_names().map(str::to_string).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut settings = WarmStartSettings::new(file(case)).named_vars(names.clone());
+        if case.setting::<String>("file").ends_with(".weights.h5") {
+            words(
+                start(clone(&mut model, case)?, &settings, case).map(drop),
+                &["in the warm start of `conv2d", "has no names of variables", "prev_var_name"],
+            );
+            settings = settings.prev_var_names(places(&names));
+        }
+        let found = start(model, &settings, case)?;
+        let expected = array(case, "out:0");
+        for (a, b) in found.iter().zip(expected.as_slice::<f32>()?) {
+            assert!((a - b).abs() <= 2e-6 * b.abs().max(1.0), "{}: {a} and {b}", file(case).display());
+        }
+        n += 1;
+    }
+    assert_eq!(n, 6);
+    Ok(())
+}
+
+/// Another model of the same architecture.
+fn clone(model: &mut Model, case: &Case) -> Result<Model> {
+    let mut other = model_from_json(&case.setting::<String>("json"), &objects())?;
+    assert_eq!(other.name(), model.name());
+    other.compile(Compile::new("sgd", "mse"))?;
+    Ok(other)
+}
+
+/// Predictions of an Estimator that was never trained.
+fn start(model: Model, settings: &WarmStartSettings, case: &Case) -> Result<Vec<f32>> {
+    let output = &model.output_names()[0];
+    let estimator = model_to_estimator(model)?.warm_start_from(settings).build()?;
+    let data = Dataset::from_arrays([("x", array(case, "in:0"))]).batch(2);
+    let mut numbers = Vec::new();
+    for row in estimator.predict(&data) {
+        numbers.extend_from_slice(row?.array(output)?.as_slice::<f32>()?);
+    }
+    Ok(numbers)
+}
+
+/// A model inside of another one, whose scope the file does not have; and mistakes.
+#[test]
+fn scopes_are_mapped() -> Result<()> {
+    let folder = Folder::new("scopes");
+    let base =
+        || Sequential::new().input([3]).add(Dense::new(4).name("hidden")).add(BatchNorm::new().name("norm")).build();
+    let old = base()?.seed(7)?;
+    let (whole, weights) = (folder.0.join("old.keras"), folder.0.join("old.weights.h5"));
+    old.save(&whole)?;
+    old.save_weights(&weights)?;
+    let estimator = |settings: WarmStartSettings| -> Result<Estimator> {
+        let inside = base()?;
+        let input = Input::new([3]).name("x").tensor();
+        let mut model = Model::new(&input, &Dense::new(1).name("head").on(&inside.on(&input)))?;
+        model.compile(Compile::new("sgd", "mse"))?;
+        model_to_estimator(model)?.warm_start_from(settings).build()
+    };
+    let data = Dataset::from_arrays([("x", Array::from_vec([2, 3], vec![1f32; 6])?)]).batch(2);
+    let run = |settings: WarmStartSettings| -> Result<()> {
+        estimator(settings)?.predict(&data).try_for_each(|row| row.map(drop))
+    };
+    let hidden = "sequential/hidden/kernel";
+    let settings = || WarmStartSettings::new(&whole).vars("sequential/.*");
+    run(settings().prev_scope("sequential", ""))?;
+    words(run(settings()), &["`sequential/hidden/kernel`", "old.keras"]);
+    words(run(settings().prev_scope("other", "")), &["prev_scope is given for `other`"]);
+    words(run(WarmStartSettings::new(&whole).prev_scope("sequential", "")), &["in the warm start of `head/"]);
+    words(
+        run(WarmStartSettings::new(&weights).named_vars([hidden]).prev_var_name(hidden, "layers/dense/vars/9")),
+        &["layers/dense/vars/9", "layers/dense/vars/0"],
+    );
+    words(
+        run(WarmStartSettings::new(&weights).named_vars([hidden]).prev_var_name(hidden, "layers/dense/vars/1")),
+        &["f32[4] in the checkpoint and f32[3, 4] in the model"],
+    );
+    words(run(WarmStartSettings::new(folder.0.join("none.h5"))), &["none.h5"]);
+    std::fs::write(folder.0.join("text.h5"), "no file").unwrap();
+    words(run(WarmStartSettings::new(folder.0.join("text.h5"))), &["text.h5"]);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ Run as `python oracles/gen/tf_names.py` in an environment with tensorflow 2.15. 
             takes, without `self`, and the `defaults` of some
     file    the `path` of a file that an Estimator writes below its model folder; N is a step, T a time, H a host
 
-Of Keras, names alone are listed: layers, losses, metrics, initializers, regularizers, constraints.
+Of Keras, names alone are listed: layers, losses, metrics, initializers, regularizers, constraints, applications.
 
 What is listed: all of tf.estimator (with `experimental` and `export`) and tf.feature_column; what only their version 1 has; the Keras
 bridge; the names of Keras' callbacks, optimizers, schedules and of what its Model defines; and of tf.compat.v1.train what an Estimator's user meets: hooks, what they are given, Scaffold, warm starts, the global step.
@@ -129,6 +129,11 @@ def keras_names():
                 inner = [member] + [f"{member}.{name}" for name in public(value) if not hasattr(module, name)]
             for name in inner:
                 fixture.case("name", name=f"keras.{part}.{name}", arguments=[], defaults={})
+    # Modules of applications have these functions again.
+    applications = tf.keras.applications
+    names = [name for name in public(applications) if not inspect.ismodule(getattr(applications, name))]
+    for name in names + [f"imagenet_utils.{name}" for name in public(applications.imagenet_utils)]:
+        fixture.case("name", name=f"keras.applications.{name}", arguments=[], defaults={})
 
 
 def files():

@@ -104,10 +104,14 @@ NETWORKS = {
     "mobile_net_v2": A.MobileNetV2(weights=None, input_shape=(96, 96, 3), classes=10),
     "resnet50": A.ResNet50(weights=None, input_shape=(64, 64, 3), include_top=False, pooling="avg"),
     "vgg16": A.VGG16(weights=None, input_shape=(48, 32, 3), include_top=False, pooling="max"),
+    "inception_v3": A.InceptionV3(weights=None, input_shape=(75, 90, 3), include_top=False, pooling="avg"),
+    "efficient_net_b0": A.EfficientNetB0(weights=None, input_shape=(65, 64, 3), classes=7),
+    "xception": A.Xception(weights=None, input_shape=(71, 75, 3), include_top=False, pooling="max"),
+    "dense_net121": A.DenseNet121(weights=None, input_shape=(64, 48, 3), classes=4, classifier_activation=None),
 }
 for name, made in NETWORKS.items():
     # Moving statistics and biases begin at 0 and 1; other ones show whether they are where they belong.
-    made.set_weights([np.asarray(w * random.uniform(0.8, 1.2, w.shape) + 0.01, np.float32) for w in made.get_weights()])
+    made.set_weights([np.asarray(w * random.uniform(0.8, 1.2, w.shape) + 0.01, w.dtype) for w in made.get_weights()])
     file = f"{name}.weights.h5" if IS_3 else f"{name}_weights.h5"
     made.save_weights(folder / file)
     x = random.uniform(-1, 1, (2, *made.inputs[0].shape[1:])).astype(np.float32)

@@ -234,6 +234,15 @@ fn keras_objects() -> Vec<Text> {
     ];
     let traits = traits![Adapt, Layer, Loss, nn::RnnCell, nn::metric::MetricValue, update::Constraint,];
     let functions = functions![
+        keras::applications::decode_predictions,
+        keras::applications::dense_net121,
+        keras::applications::efficient_net_b0,
+        keras::applications::inception_v3,
+        keras::applications::mobile_net_v2,
+        keras::applications::preprocess_input as fn(&Tensor, _) -> _,
+        keras::applications::resnet50,
+        keras::applications::vgg16,
+        keras::applications::xception,
         Layer::to_json as fn(&Dense) -> _,
         Loss::to_json as fn(&MeanSquaredError) -> _,
         nn::Regularizer::l1,
@@ -423,6 +432,7 @@ fn estimator() -> Vec<Text> {
         WarmStartSettings::only_vocab_vars,
         WarmStartSettings::optimizer_slots,
         WarmStartSettings::prev_var_name as fn(_, Text, Text) -> _,
+        WarmStartSettings::prev_var_names as fn(_, [(Text, Text); 1]) -> _,
         WarmStartSettings::saved_vars as fn(_, [Text; 1]) -> _,
         WarmStartSettings::vars as fn(_, Text) -> _,
         WarmStartSettings::vocab_info as fn(_, Text, _) -> _,
@@ -755,6 +765,8 @@ fn keras_names() -> Vec<Text> {
         Schedule,
         Sgd,
         keras::BackupAndRestore,
+        keras::applications::ClassNames,
+        keras::applications::Preprocessing,
         keras::Compile,
         keras::CsvLogger,
         keras::Evaluate<'_>,

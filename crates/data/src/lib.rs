@@ -37,6 +37,7 @@
 mod agreement;
 mod dataset;
 pub mod datasets;
+pub mod fetch;
 mod files;
 mod fingerprint;
 mod format;

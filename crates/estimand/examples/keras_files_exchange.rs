@@ -35,6 +35,19 @@ fn network(name: &str) -> Result<Model> {
             let network = applications::vgg16().input_shape([48, 32, 3]);
             network.include_top(false).pooling(Pooling::Max).build()
         }
+        "inception_v3" => {
+            let network = applications::inception_v3().input_shape([75, 90, 3]);
+            network.include_top(false).pooling(Pooling::Avg).build()
+        }
+        "efficient_net_b0" => applications::efficient_net_b0().input_shape([65, 64, 3]).classes(7).build(),
+        "xception" => {
+            let network = applications::xception().input_shape([71, 75, 3]);
+            network.include_top(false).pooling(Pooling::Max).build()
+        }
+        "dense_net121" => {
+            let network = applications::dense_net121().input_shape([64, 48, 3]);
+            network.classes(4).classifier_activation(Activation::Linear).build()
+        }
         other => Err(Error::config(format!("there is no network `{other}`"))),
     }
 }

@@ -170,6 +170,7 @@ mod book {
         layers => "../../../docs/layers.md",
         losses_and_metrics => "../../../docs/losses_and_metrics.md",
         keras => "../../../docs/keras.md",
+        transfer_learning => "../../../docs/transfer_learning.md",
         preprocessing => "../../../docs/preprocessing.md",
         columns => "../../../docs/columns.md",
         features => "../../../docs/features.md",
@@ -188,5 +189,9 @@ mod book {
         premade => "../../../docs/premade.md",
         tensorboard => "../../../docs/tensorboard.md",
         warm_start => "../../../docs/warm_start.md",
+    }
+    #[cfg(feature = "keras_files")]
+    chapters! {
+        bring_keras => "../../../docs/bring_keras.md",
     }
 }

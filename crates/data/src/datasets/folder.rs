@@ -8,6 +8,7 @@ use estimand_tensor::{BatchSpec, Error, Result};
 use super::Loaded;
 use super::catalogue::{Entry, Format};
 use crate::Dataset;
+use crate::fetch::{Checksum, Fetch};
 
 /// The environment variable that names the folder.
 const VARIABLE: &str = "ESTIMAND_DATA";
@@ -102,7 +103,14 @@ impl Folder {
         let path = self.path.join(entry.name).join(published);
         if let Some(address) = &self.address {
             let address = format!("{}/{}/{published}", address.trim_end_matches('/'), entry.name);
-            fetch(&address, self.certificates.as_deref(), &path, digest)?;
+            let mut file = Fetch::new(address);
+            if let Some(certificates) = &self.certificates {
+                file = file.certificates(certificates);
+            }
+            if let Some(digest) = digest {
+                file = file.checksum(Checksum::Sha256(digest.to_string()));
+            }
+            file.to(&path)?;
             return Ok(path);
         }
         let message = format!(
@@ -139,29 +147,6 @@ impl Folder {
 /// The name of a CSV file in another format.
 fn with_extension(csv: &str, extension: &str) -> String {
     format!("{}.{extension}", csv.strip_suffix(".csv").unwrap_or(csv))
-}
-
-/// Fetches a file; it appears whole and checked, or not at all.
-#[cfg(feature = "download")]
-fn fetch(address: &str, certificates: Option<&Path>, path: &Path, digest: Option<&str>) -> Result<()> {
-    use crate::Compression;
-    use crate::writer::output::{Output, publish};
-
-    let sink = || Output::create(path, Compression::None);
-    let (output, found) = super::download::get(address, certificates, sink)?;
-    if let Some(expected) = digest.filter(|&expected| expected != found) {
-        return Err(Error::data(format!("the file at {address} has the SHA-256 {found}; expected {expected}"))
-            .help("check the address: the server sent another or a changed file, which was not kept"));
-    }
-    publish(vec![output])?;
-    Ok(())
-}
-
-/// Says how to get the file.
-#[cfg(not(feature = "download"))]
-fn fetch(address: &str, _: Option<&Path>, path: &Path, _: Option<&str>) -> Result<()> {
-    Err(Error::unsupported(format!("cannot fetch {address}: this program was built without the feature `download`"))
-        .help(format!("turn it on in Cargo.toml (features = [\"download\"]), or put the file at {}", path.display())))
 }
 
 impl fmt::Display for Folder {

@@ -15,13 +15,11 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `catalogue.rs` lists the data sets, `folder.rs` finds files, `download.rs` fetches them,
-//! `read.rs` reads rows from them, `split.rs` parses `train[:80%]`, and `row_range.rs` is the stage
-//! for such a piece.
+//! `catalogue.rs` lists the data sets, `folder.rs` finds files or fetches them, `read.rs` reads
+//! rows from them, `split.rs` parses `train[:80%]`, and `row_range.rs` is the stage for such a
+//! piece.
 
 mod catalogue;
-#[cfg(feature = "download")]
-mod download;
 mod folder;
 mod one_hot;
 mod read;

@@ -9,6 +9,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use estimand_data::datasets::Folder;
+use estimand_data::fetch::{Checksum, Fetch};
 use estimand_tensor::Result;
 use server::{Server, answer, authority};
 
@@ -132,4 +133,38 @@ fn addresses_that_are_refused() {
     assert!(error.contains("refused"), "{error}");
     assert_eq!(n_files(&root), 0);
     std::fs::remove_dir_all(root).unwrap();
+}
+
+/// Single files with either checksum, and one that was damaged after it was fetched.
+#[test]
+fn single_files_are_checked() -> Result<()> {
+    // Of the bytes `abc`, by RFC 1321 and FIPS 180.
+    let md5 = "900150983cd24fb0d6963f7d28e17f72";
+    let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    for is_secure in [true, false] {
+        let root = folder("single");
+        let server = Server::start(is_secure, [("/models/a.h5", answer("200 OK", b"abc"))]);
+        let file = || Fetch::new(format!("{}/models/a.h5", server.address)).certificates(authority());
+        for (i, checksum) in [Checksum::Md5(md5.into()), Checksum::Sha256(sha256.into())].into_iter().enumerate() {
+            let path = root.join(format!("{i}/a.h5"));
+            let file = file().checksum(checksum);
+            file.to(&path)?;
+            file.to(&path)?;
+            assert_eq!(std::fs::read(&path).unwrap(), b"abc");
+            assert_eq!(server.asked().len(), i + 1, "fetched once");
+            std::fs::write(&path, "abd").unwrap();
+            let error = file.to(&path).unwrap_err().to_string();
+            assert!(error.contains("a.h5") && error.contains("remove it"), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), b"abd", "the user's file stays");
+        }
+        for checksum in [Checksum::Md5(md5.replace('9', "8")), Checksum::Sha256(sha256.replace('b', "c"))] {
+            let error = file().checksum(checksum).to(root.join("other.h5")).unwrap_err().to_string();
+            assert!(error.contains("was not kept") && error.contains(&server.address), "{error}");
+            assert!(!root.join("other.h5").exists());
+        }
+        file().to(root.join("unchecked.h5"))?;
+        assert_eq!(n_files(&root), 3);
+        std::fs::remove_dir_all(root).unwrap();
+    }
+    Ok(())
 }

@@ -63,7 +63,9 @@ pub use csr::CsrRows;
 pub use data::{Arrays, Data};
 pub use evaluate::{Evaluate, Predict};
 #[cfg(feature = "keras_files")]
-pub use files::load_model;
+pub(crate) use files::NamedWeights;
+#[cfg(feature = "keras_files")]
+pub use files::{ByName, LoadedByName, load_model};
 pub use fit::Fit;
 pub use history::{History, Logs};
 pub use json::{KerasVersion, model_from_json};
@@ -74,3 +76,6 @@ pub use sequential::Sequential;
 pub use symbol::{Functional, Input, KerasTensor, SharedLayer, Symbols};
 pub use to_estimator::model_to_estimator;
 pub use train_step::{TrainStep, Trained};
+pub(crate) use weights::is_hdf5;
+#[cfg(not(feature = "keras_files"))]
+pub(crate) use weights::without_feature;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use estimand_data::Position;
 use estimand_graph::{Graph, Role, State, Tensor};
 use estimand_nn::layer::AsInputs;
-use estimand_tensor::{Array, Error, Mode, Result, Shape};
+use estimand_tensor::{Array, DType, Error, Mode, Result, Shape};
 use indexmap::{IndexMap, IndexSet};
 
 use super::compile::Settings;
@@ -70,6 +70,7 @@ pub(super) struct Resume {
 /// What is known of a weight without its value.
 #[derive(Clone, Debug)]
 pub(super) struct WeightSpec {
+    pub dtype: DType,
     pub dims: Vec<usize>,
     pub bytes: usize,
     pub trainable: bool,
@@ -138,6 +139,7 @@ impl Model {
         graph.check()?;
         self.variables = replay.variables();
         let spec = |spec: &estimand_graph::VarSpec| WeightSpec {
+            dtype: spec.dtype,
             dims: spec.dims.to_vec(),
             bytes: spec.dims.iter().product::<usize>() * spec.dtype.size(),
             trainable: spec.role == Role::Model { trainable: true },
@@ -196,6 +198,11 @@ impl Model {
         self.recipe.output_names()
     }
 
+    /// The shapes of the inputs.
+    pub fn input_shapes(&self) -> Vec<&Shape> {
+        self.recipe.input_specs().into_iter().map(|spec| &spec.shape).collect()
+    }
+
     /// The shapes of the outputs.
     pub fn output_shapes(&self) -> Vec<&Shape> {
         self.recipe.output_specs().into_iter().map(|spec| &spec.shape).collect()
@@ -250,6 +257,13 @@ impl Model {
     pub fn set_weights(&mut self, values: &[Array]) -> Result<()> {
         let names: Vec<String> = self.weight_names().map(str::to_string).collect();
         set(&mut self.weights, &names, &self.specs, values, &format!("model `{}`", self.recipe.name))
+    }
+
+    /// Sets some weights by name.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn set_named(&mut self, values: &[(String, Array)]) -> Result<()> {
+        let (names, values): (Vec<String>, Vec<Array>) = values.iter().cloned().unzip();
+        set(&mut *self.weights.state, &names, &self.specs, &values, &format!("model `{}`", self.recipe.name))
     }
 
     /// Sets the weights of one layer.
@@ -365,6 +379,11 @@ fn set(
             let text =
                 format!("weight `{name}` of {of} got the shape {:?}; expected {:?}", value.dims(), specs[name].dims);
             return Err(Error::shape(text));
+        }
+        if value.dtype() != specs[name].dtype {
+            let (found, expected) = (value.dtype(), specs[name].dtype);
+            let text = format!("weight `{name}` of {of} got {found}; expected {expected}");
+            return Err(Error::dtype(Some(expected), found, text));
         }
     }
     weights.write_all(names.iter().map(String::as_str).zip(values))

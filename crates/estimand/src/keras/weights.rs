@@ -7,8 +7,8 @@ use estimand_tensor::{Array, Error, Result};
 
 use super::model::Model;
 
-/// Whether a path is that of an HDF5 file.
-fn is_hdf5(path: &Path) -> bool {
+/// Whether a path is that of a file of Keras.
+pub(crate) fn is_hdf5(path: &Path) -> bool {
     path.extension().is_some_and(|extension| ["h5", "hdf5", "keras"].iter().any(|known| extension == *known))
 }
 
@@ -63,7 +63,7 @@ impl Model {
 }
 
 #[cfg(not(feature = "keras_files"))]
-fn without_feature(path: &Path) -> Error {
+pub(crate) fn without_feature(path: &Path) -> Error {
     Error::unsupported(format!("{} is a file of Keras, which this build does not read or write", path.display()))
         .help("build with the feature: estimand = { features = [\"keras_files\"] }")
 }

@@ -129,10 +129,27 @@ impl WarmStartSettings {
         let is_chosen = |name: &String| chosen.iter().any(|id| variables.spec(*id).name == *name);
         let entries = self.vocab_infos.keys().map(|name| ("vocab_info", name));
         let mut entries = entries.chain(self.prev_var_names.keys().map(|name| ("prev_var_name", name)));
-        let Some((map, name)) = entries.find(|(_, name)| !is_chosen(name)) else { return Ok(()) };
+        let Some((map, name)) = entries.find(|(_, name)| !is_chosen(name)) else {
+            return self.check_scopes(variables, chosen);
+        };
         let near = nearest_name(name, viable()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         Err(Error::config(format!("{map} is given for `{name}`, which is not a variable of the warm start"))
             .help(format!("{near}there are {}", listed(viable()))))
+    }
+
+    /// Returns an error for a scope without a chosen variable.
+    fn check_scopes(&self, variables: &Variables, chosen: &BTreeSet<VarId>) -> Result<()> {
+        let is_in = |scope: &str, name: &str| {
+            scope.is_empty() || name.strip_prefix(scope).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let names: Vec<&str> = chosen.iter().map(|id| variables.spec(*id).name.as_str()).collect();
+        match self.prev_scopes.keys().find(|scope| !names.iter().any(|name| is_in(scope, name))) {
+            Some(scope) => {
+                let text = format!("prev_scope is given for `{scope}`, but no variable of the warm start is in it");
+                Err(Error::config(text).help(format!("there are {}", listed(names))))
+            }
+            None => Ok(()),
+        }
     }
 
     fn chosen<'a>(&'a self, variables: &'a Variables, id: VarId) -> Chosen<'a> {
@@ -143,11 +160,26 @@ impl WarmStartSettings {
         let vocab = own.or_else(|| Some((self.vocab_infos.get(&owner?.name)?, &spec.initializer)));
         let renamed = || {
             let owner = owner?;
-            let prev = self.prev_var_names.get(&owner.name)?;
+            let prev = self.prev_var_names.get(&owner.name).cloned().or_else(|| self.moved(&owner.name))?;
             Some(spec.name.replacen(&format!("/{}/", owner.name), &format!("/{prev}/"), 1))
         };
-        let prev_name = self.prev_var_names.get(&spec.name).cloned().or_else(renamed);
+        let prev_name =
+            self.prev_var_names.get(&spec.name).cloned().or_else(renamed).or_else(|| self.moved(&spec.name));
         Chosen { spec, prev_name: prev_name.unwrap_or_else(|| spec.name.clone()), vocab, is_slot: owner.is_some() }
+    }
+}
+
+impl WarmStartSettings {
+    /// Returns the name of a variable whose scope has another name in the checkpoint. The longest
+    /// scope decides.
+    fn moved(&self, variable: &str) -> Option<String> {
+        let within = |scope: &str| match scope {
+            "" => Some(variable),
+            _ => variable.strip_prefix(scope)?.strip_prefix('/'),
+        };
+        let found = self.prev_scopes.iter().filter_map(|(scope, prev)| Some((scope.len(), prev, within(scope)?)));
+        let (_, prev, rest) = found.max_by_key(|(length, ..)| *length)?;
+        Some(if prev.is_empty() { rest.to_string() } else { format!("{prev}/{rest}") })
     }
 }
 

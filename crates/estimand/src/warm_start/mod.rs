@@ -45,6 +45,7 @@ use estimand_tensor::{Array, Error, Result};
 use indexmap::IndexMap;
 use tracing::info;
 
+use crate::keras::is_hdf5;
 use crate::model_fn::GLOBAL_STEP;
 use crate::model_folder::newest::read_at;
 use crate::session::TrainSession;
@@ -66,6 +67,7 @@ pub struct WarmStartSettings {
     selection: Selection,
     vocab_infos: IndexMap<String, VocabInfo>,
     prev_var_names: IndexMap<String, String>,
+    prev_scopes: IndexMap<String, String>,
     optimizer_slots: bool,
     accept_changed_meaning: bool,
 }
@@ -73,12 +75,17 @@ pub struct WarmStartSettings {
 impl WarmStartSettings {
     /// Starts from a checkpoint, the newest checkpoint of a folder, or the variables of a
     /// SavedModel, ours or TensorFlow's. By default, all trainable variables, matched by name.
+    ///
+    /// With the feature `keras_files`, also from a file of Keras. In a `.keras` file and a legacy
+    /// `.h5` file weights have the names of variables, such as `dense/kernel`; in a `.weights.h5`
+    /// file they are called by their places, such as `layers/dense/vars/0`.
     pub fn new(checkpoint: impl Into<PathBuf>) -> WarmStartSettings {
         WarmStartSettings {
             checkpoint: checkpoint.into(),
             selection: Selection::Trainable(".*".to_string()),
             vocab_infos: IndexMap::new(),
             prev_var_names: IndexMap::new(),
+            prev_scopes: IndexMap::new(),
             optimizer_slots: false,
             accept_changed_meaning: false,
         }
@@ -126,6 +133,23 @@ impl WarmStartSettings {
         self
     }
 
+    /// Sets the names of several variables in the checkpoint, by their names in the model.
+    pub fn prev_var_names<V: Into<String>, C: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = (V, C)>,
+    ) -> WarmStartSettings {
+        self.prev_var_names.extend(names.into_iter().map(|(variable, prev)| (variable.into(), prev.into())));
+        self
+    }
+
+    /// Sets the scope that the variables of a scope have in the checkpoint, unless they have a name
+    /// of their own there. An empty scope has all variables: `prev_scope("base", "")` finds
+    /// `base/conv/kernel` as `conv/kernel`. By default, both scopes are the same.
+    pub fn prev_scope(mut self, scope: impl Into<String>, in_checkpoint: impl Into<String>) -> WarmStartSettings {
+        self.prev_scopes.insert(scope.into(), in_checkpoint.into());
+        self
+    }
+
     /// Sets whether optimizer slots are loaded with their variables, under the same vocabularies.
     /// New rows get the slot's initial value. Steps are still counted from 0. By default, slots
     /// start with their initial values.
@@ -161,7 +185,10 @@ impl WarmStartSettings {
     /// read, nothing changes.
     pub fn apply(&self, session: &mut TrainSession) -> Result<()> {
         self.check()?;
-        let (prefix, old) = read_at(&self.checkpoint, Values::open)?;
+        let (prefix, old) = match is_hdf5(&self.checkpoint) && !self.checkpoint.is_dir() {
+            true => (self.checkpoint.clone(), Values::open_keras(&self.checkpoint)?),
+            false => read_at(&self.checkpoint, Values::open)?,
+        };
         info!("Warm-starting from {}", prefix.display());
         let body = session.body().clone();
         let chosen = self.choose(&body)?;

@@ -1,5 +1,6 @@
 //! The values of a warm start, read from a checkpoint. Its tensors have the names of variables or,
-//! as in Keras' files, those of objects.
+//! as in Keras' checkpoints, those of objects. With the feature `keras_files`, also from a file of
+//! Keras.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,11 +8,20 @@ use std::path::{Path, PathBuf};
 use estimand_checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Result};
 
+#[cfg(feature = "keras_files")]
+use crate::keras::NamedWeights;
 use crate::manifest::{self, Manifest};
 use crate::stored::Scopes;
 
+/// The values of variables by name.
+pub(super) enum Values {
+    Checkpoint(Box<Checkpoint>),
+    #[cfg(feature = "keras_files")]
+    Keras(Box<NamedWeights>),
+}
+
 /// An open checkpoint, by the names of variables.
-pub(super) struct Values {
+pub(super) struct Checkpoint {
     prefix: PathBuf,
     reader: BundleReader,
     /// The tensor names of variables whose names differ from them.
@@ -20,19 +30,45 @@ pub(super) struct Values {
 }
 
 impl Values {
+    /// Opens a checkpoint.
     pub(super) fn open(prefix: &Path) -> Result<Values> {
         let reader = BundleReader::open(prefix)?;
         let keys = reader.object_keys()?;
         let scopes = Scopes::of(&reader);
-        Ok(Values { prefix: prefix.to_path_buf(), reader, keys, scopes })
+        Ok(Values::Checkpoint(Box::new(Checkpoint { prefix: prefix.to_path_buf(), reader, keys, scopes })))
+    }
+
+    /// Opens a file of Keras.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn open_keras(path: &Path) -> Result<Values> {
+        NamedWeights::open(path).map(|weights| Values::Keras(Box::new(weights)))
+    }
+
+    #[cfg(not(feature = "keras_files"))]
+    pub(super) fn open_keras(path: &Path) -> Result<Values> {
+        Err(crate::keras::without_feature(path))
     }
 
     /// Returns the manifest of the old model, if the checkpoint has one.
     pub(super) fn manifest(&self) -> Result<Option<Manifest>> {
-        manifest::read(&self.reader, &self.prefix)
+        match self {
+            Values::Checkpoint(checkpoint) => manifest::read(&checkpoint.reader, &checkpoint.prefix),
+            #[cfg(feature = "keras_files")]
+            Values::Keras(_) => Ok(None),
+        }
     }
 
     pub(super) fn read(&self, variable: &str) -> Result<Array> {
+        match self {
+            Values::Checkpoint(checkpoint) => checkpoint.read(variable),
+            #[cfg(feature = "keras_files")]
+            Values::Keras(weights) => weights.read(variable),
+        }
+    }
+}
+
+impl Checkpoint {
+    fn read(&self, variable: &str) -> Result<Array> {
         let variable = &*self.scopes.name(variable);
         match self.keys.get(variable) {
             // A tensor can also be selected by its own name.

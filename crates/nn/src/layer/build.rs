@@ -179,6 +179,14 @@ impl Build<'_> {
         self.variable(name, dims, initializer, false);
     }
 
+    /// Makes a whole number that begins at 0 and no optimizer changes.
+    #[track_caller]
+    pub(crate) fn count(&mut self, name: &'static str) {
+        let role = Role::Model { trainable: false };
+        let variable = self.graph().variable_with(name, DType::I64, [], Initializer::Zeros, role);
+        self.built.weights.push((name, variable));
+    }
+
     /// Builds a layer inside this one, for these inputs. Its variables are in the scope of this
     /// name, or in this layer's own scope if the name is empty. [`LayerCall::child`] calls it by
     /// its key.

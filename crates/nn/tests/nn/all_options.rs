@@ -321,6 +321,7 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(Relu::new().max_value(2.0).negative_slope(0.1).threshold(0.5).name("other").trainable(false)),
         Box::new(RepeatVector::new(5).name("other").trainable(false)),
         Box::new(Rescaling::new(0.25).offset(-1.0).name("other").trainable(false)),
+        Box::new(Rescaling::per_channel([0.25; 4]).offsets([-1.0; 4])),
         Box::new(Reshape::new([2, -1]).name("other").trainable(false)),
         Box::new(
             SeparableConv2d::new(4, (2, 3))

@@ -2,18 +2,13 @@
 
 use estimand_nn::{Add, BatchNorm, Conv2d, DepthwiseConv2d, Relu, ZeroPadding2d};
 
-use super::channels;
+use super::{borders, channels};
 use crate::keras::symbol::{Functional, KerasTensor};
 
 /// The filters, the number of blocks and the first stride of each group. The first group does not
 /// expand its channels, the others do so six times.
 const GROUPS: [(usize, usize, usize); 7] =
     [(16, 1, 1), (24, 2, 2), (32, 3, 2), (64, 4, 2), (96, 3, 1), (160, 3, 2), (320, 1, 1)];
-
-/// The name with the width and the height of images.
-pub(super) fn name(alpha: f64, [height, ..]: [usize; 3]) -> String {
-    format!("mobilenetv2_{alpha:.2}_{height}")
-}
 
 pub(super) fn images(input: &KerasTensor, alpha: f64) -> KerasTensor {
     let x = Conv2d::new(divisible(32.0 * alpha), 3).strides(2).same().use_bias(false).name("Conv1").on(input);
@@ -41,7 +36,7 @@ fn block(input: &KerasTensor, filters: usize, stride: usize, id: usize) -> Keras
     let depthwise = DepthwiseConv2d::new(3).strides(stride).use_bias(false).name(&named("depthwise"));
     x = match stride {
         1 => depthwise.same().on(&x),
-        _ => depthwise.on(&ZeroPadding2d::new(borders(&x)).name(&named("pad")).on(&x)),
+        _ => depthwise.on(&ZeroPadding2d::new(borders(&x, 3)).name(&named("pad")).on(&x)),
     };
     x = norm_relu(&x, &named("depthwise_BN"), &named("depthwise_relu"));
     x = Conv2d::new(filters, 1).same().use_bias(false).name(&named("project")).on(&x);
@@ -50,15 +45,6 @@ fn block(input: &KerasTensor, filters: usize, stride: usize, id: usize) -> Keras
         true => Add::new().name(&named("add")).on(&[input, &x]),
         false => x,
     }
-}
-
-/// The padding before a stride of 2: images of an even size get none at the first side.
-fn borders(x: &KerasTensor) -> ((usize, usize), (usize, usize)) {
-    let side = |axis: usize| {
-        let size = x.shape().dims().get(axis).and_then(|dim| dim.known()).unwrap_or(0);
-        (size % 2, 1)
-    };
-    (side(1), side(2))
 }
 
 fn norm(x: &KerasTensor, name: &str) -> KerasTensor {

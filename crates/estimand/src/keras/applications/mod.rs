@@ -1,20 +1,37 @@
 //! Networks for images that people fine-tune: `keras.applications`.
 //!
 //! Layers have Keras' names, order and shapes, so that Keras' weight files fit. One file holds one
-//! network.
+//! network; `network` lists them with the facts that differ. `weight_files` names the files that
+//! Keras publishes, `cache` finds or fetches them, `preprocess` scales images and `decode` names
+//! classes.
 
+mod cache;
+mod decode;
+mod dense_net121;
+mod efficient_net_b0;
+mod inception_v3;
 mod mobile_net_v2;
+mod network;
+mod preprocess;
 mod resnet50;
 mod vgg16;
+mod weight_files;
+mod xception;
 
-use estimand_nn::{Dense, GlobalAvgPool2d, GlobalMaxPool2d};
-use estimand_tensor::{Dim, Error, Result};
+use std::path::PathBuf;
+
+use estimand_nn::Activation;
+use estimand_tensor::{Dim, Error, Result, warn};
 
 use super::model::Model;
 use super::symbol::{Functional, Input, KerasTensor};
+pub use cache::Cache;
+pub use decode::{ClassNames, Decoded, decode_predictions};
+use network::Network;
+pub use preprocess::{Images, Preprocessing, preprocess_input};
 
 /// A network for images with its options: Keras' arguments. [`build`](Application::build) makes the
-/// model, with random weights.
+/// model.
 ///
 /// ```
 /// use estimand::keras::applications::{self, Pooling};
@@ -32,8 +49,10 @@ pub struct Application {
     input_shape: [usize; 3],
     pooling: Option<Pooling>,
     classes: usize,
-    softmax: bool,
+    classifier_activation: Activation,
     alpha: f64,
+    weights: Option<Weights>,
+    cache: Cache,
 }
 
 /// What becomes of the last images of a network without its top.
@@ -45,11 +64,31 @@ pub enum Pooling {
     Max,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Network {
-    MobileNetV2,
-    ResNet50,
-    Vgg16,
+/// Where the weights of a network come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Weights {
+    /// Those of ImageNet, in the file that Keras publishes. It is looked for in a [`Cache`], or
+    /// fetched into it.
+    ///
+    /// The file must have the checksum that Keras knows. Keras knows none of MobileNetV2's files.
+    ImageNet,
+    /// Those of a file: Keras' `.h5`, `.weights.h5` or `.keras`, or a checkpoint of TensorFlow.
+    File(PathBuf),
+}
+
+/// DenseNet121: 8.1 million weights.
+pub fn dense_net121() -> Application {
+    Application::new(Network::DenseNet121)
+}
+
+/// EfficientNetB0: 5.3 million weights. It scales pixels from 0 to 255 itself.
+pub fn efficient_net_b0() -> Application {
+    Application::new(Network::EfficientNetB0)
+}
+
+/// InceptionV3: 23.9 million weights.
+pub fn inception_v3() -> Application {
+    Application::new(Network::InceptionV3)
 }
 
 /// MobileNetV2: 3.5 million weights.
@@ -67,16 +106,24 @@ pub fn vgg16() -> Application {
     Application::new(Network::Vgg16)
 }
 
+/// Xception: 22.9 million weights.
+pub fn xception() -> Application {
+    Application::new(Network::Xception)
+}
+
 impl Application {
     fn new(network: Network) -> Application {
+        let size = network.default_size();
         Application {
             network,
             include_top: true,
-            input_shape: [224, 224, 3],
+            input_shape: [size, size, 3],
             pooling: None,
             classes: 1000,
-            softmax: true,
+            classifier_activation: Activation::Softmax,
             alpha: 1.0,
+            weights: None,
+            cache: Cache::default(),
         }
     }
 
@@ -86,7 +133,8 @@ impl Application {
         self
     }
 
-    /// Height, width and channels of an image. By default 224 x 224 x 3.
+    /// Height, width and channels of an image. By default 224 x 224 x 3, and 299 x 299 x 3 for
+    /// InceptionV3 and Xception.
     pub fn input_shape(mut self, shape: [usize; 3]) -> Application {
         self.input_shape = shape;
         self
@@ -104,9 +152,9 @@ impl Application {
         self
     }
 
-    /// Whether the top ends with probabilities. By default it does; otherwise with logits.
-    pub fn softmax(mut self, softmax: bool) -> Application {
-        self.softmax = softmax;
+    /// The activation of the top. By default `Softmax`; `Linear` gives logits.
+    pub fn classifier_activation(mut self, activation: Activation) -> Application {
+        self.classifier_activation = activation;
         self
     }
 
@@ -116,42 +164,82 @@ impl Application {
         self
     }
 
-    /// Makes the model. Its weights are random; [`load_weights`](Model::load_weights) reads those
-    /// of a file.
+    /// Where the weights come from. By default they are random.
+    ///
+    /// ```no_run
+    /// use estimand::keras::applications::{self, Weights};
+    ///
+    /// let trained = applications::xception().weights(Weights::ImageNet).build()?;
+    /// let mine = applications::resnet50().classes(3).weights(Weights::File("mine.weights.h5".into())).build()?;
+    /// # Ok::<(), estimand::prelude::Error>(())
+    /// ```
+    pub fn weights(mut self, weights: Weights) -> Application {
+        self.weights = Some(weights);
+        self
+    }
+
+    /// The folder of ImageNet's weights. By default Keras' own, `~/.keras/models`.
+    pub fn cache(mut self, cache: Cache) -> Application {
+        self.cache = cache;
+        self
+    }
+
+    /// How pixels from 0 to 255 become the input of this network.
+    pub fn preprocessing(&self) -> Preprocessing {
+        self.network.preprocessing()
+    }
+
+    /// Scales images as this network wants them: [`preprocess_input`] with its mode.
+    #[track_caller]
+    pub fn preprocess_input<I: Images>(&self, images: &I) -> I::Preprocessed {
+        images.preprocess(self.preprocessing())
+    }
+
+    /// Makes the model.
     #[track_caller]
     pub fn build(&self) -> Result<Model> {
         self.check()?;
         let input = Input::new(self.input_shape).name("input_1").tensor();
-        let (name, images) = match self.network {
-            Network::MobileNetV2 => {
-                (mobile_net_v2::name(self.alpha, self.input_shape), mobile_net_v2::images(&input, self.alpha))
+        let is_imagenet = self.weights == Some(Weights::ImageNet);
+        let images = self.network.images(&input, self.alpha, is_imagenet);
+        let output = match (self.include_top, self.pooling) {
+            (true, _) => {
+                let (features, dense) = self.network.top(&images, self.classes);
+                dense.activation(self.classifier_activation).name("predictions").on(&features)
             }
-            Network::ResNet50 => ("resnet50".to_string(), resnet50::images(&input)),
-            Network::Vgg16 => ("vgg16".to_string(), vgg16::images(&input)),
+            (false, Some(pooling)) => self.network.pooled(&images, pooling),
+            (false, None) => images,
         };
-        let output = match (self.include_top, self.network, self.pooling) {
-            (true, Network::Vgg16, _) => self.classifier(&vgg16::top(&images)),
-            (true, Network::ResNet50, _) => self.classifier(&GlobalAvgPool2d::new().name("avg_pool").on(&images)),
-            (true, Network::MobileNetV2, _) => self.classifier(&GlobalAvgPool2d::new().on(&images)),
-            (false, Network::ResNet50, Some(Pooling::Avg)) => GlobalAvgPool2d::new().name("avg_pool").on(&images),
-            (false, Network::ResNet50, Some(Pooling::Max)) => GlobalMaxPool2d::new().name("max_pool").on(&images),
-            (false, _, Some(Pooling::Avg)) => GlobalAvgPool2d::new().on(&images),
-            (false, _, Some(Pooling::Max)) => GlobalMaxPool2d::new().on(&images),
-            (false, _, None) => images,
-        };
-        Model::named(&name, &input, &output)
+        let mut model = Model::named(&self.network.name(self.alpha, self.rows()), &input, &output)?;
+        match &self.weights {
+            None => {}
+            Some(Weights::File(path)) => model.load_weights(path)?,
+            Some(Weights::ImageNet) => {
+                let file = self.network.weight_file(self.include_top, self.alpha, self.rows());
+                if file.checksum.is_none() {
+                    warn!("Keras knows no checksum of {}: what the server sends is not checked", file.name);
+                }
+                model.load_weights(self.cache.find(&file.name, &file.address, file.checksum.as_ref())?)?;
+            }
+        }
+        Ok(model)
     }
 
-    fn classifier(&self, features: &KerasTensor) -> KerasTensor {
-        let dense = Dense::new(self.classes).name("predictions");
-        if self.softmax { dense.softmax().on(features) } else { dense.on(features) }
+    /// TF: the rows in MobileNetV2's names. There are files of some sizes only; those of 224 serve
+    /// for others.
+    fn rows(&self) -> usize {
+        let [height, width, _] = self.input_shape;
+        let has_file = height == width && [96, 128, 160, 192, 224].contains(&height);
+        if self.weights == Some(Weights::ImageNet) && !has_file { 224 } else { height }
     }
 
     fn check(&self) -> Result<()> {
-        let [height, width, channels] = self.input_shape;
-        if height < 32 || width < 32 || channels == 0 {
-            let text =
-                format!("the input shape is {:?}; expected at least 32 x 32 pixels and 1 channel", self.input_shape);
+        let ([height, width, channels], least) = (self.input_shape, self.network.least_size());
+        if height < least || width < least || channels == 0 {
+            let text = format!(
+                "the input shape is {:?}; expected at least {least} x {least} pixels and 1 channel",
+                self.input_shape
+            );
             return Err(Error::config(text));
         }
         if self.include_top && self.pooling.is_some() {
@@ -164,14 +252,52 @@ impl Application {
         if !(self.alpha > 0.0 && self.alpha <= 8.0) {
             return Err(Error::config(format!("alpha is {}; expected a number from 0.1 to 8", self.alpha)));
         }
-        match self.classes {
-            0 => Err(Error::config("there are 0 classes; expected at least 1")),
-            _ => Ok(()),
+        if self.classes == 0 {
+            return Err(Error::config("there are 0 classes; expected at least 1"));
         }
+        if self.weights == Some(Weights::ImageNet) { self.check_imagenet() } else { Ok(()) }
+    }
+
+    /// What ImageNet's weights fit.
+    fn check_imagenet(&self) -> Result<()> {
+        let with = "with ImageNet's weights";
+        if self.input_shape[2] != 3 {
+            return Err(Error::config(format!("images have {} channels; expected 3 {with}", self.input_shape[2])));
+        }
+        if self.include_top && self.classes != 1000 {
+            let error = Error::config(format!("there are {} classes; expected 1000 {with}", self.classes));
+            return Err(error.help("call .include_top(false) and add a classifier of your own"));
+        }
+        let size = match self.network {
+            Network::MobileNetV2 => self.rows(),
+            _ => self.network.default_size(),
+        };
+        if self.include_top && self.input_shape != [size, size, 3] {
+            let text = format!("the input shape is {:?}; expected {:?} {with}", self.input_shape, [size, size, 3]);
+            return Err(Error::config(text).help("call .include_top(false) for images of another size"));
+        }
+        if self.include_top && !matches!(self.classifier_activation, Activation::Softmax | Activation::Linear) {
+            let text = format!("the classifier's activation is {:?} {with}", self.classifier_activation);
+            return Err(Error::config(text).help("expected Softmax or Linear"));
+        }
+        if self.network == Network::MobileNetV2 && !weight_files::MOBILE_NET_V2_ALPHAS.contains(&self.alpha) {
+            let known = weight_files::MOBILE_NET_V2_ALPHAS.map(|alpha| alpha.to_string()).join(", ");
+            return Err(Error::config(format!("alpha is {}; expected one of {known} {with}", self.alpha)));
+        }
+        Ok(())
     }
 }
 
 /// The channels of images.
 fn channels(x: &KerasTensor) -> usize {
     x.shape().dims().last().and_then(|dim: &Dim| dim.known()).unwrap_or(0)
+}
+
+/// The padding before a kernel with stride 2: images of an even size get less at the first side.
+fn borders(x: &KerasTensor, kernel: usize) -> ((usize, usize), (usize, usize)) {
+    let side = |axis: usize| {
+        let size = x.shape().dims().get(axis).and_then(|dim| dim.known()).unwrap_or(0);
+        (kernel / 2 - (1 - size % 2), kernel / 2)
+    };
+    (side(1), side(2))
 }

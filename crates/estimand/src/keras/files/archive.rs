@@ -33,8 +33,7 @@ pub fn load_model(path: impl AsRef<Path>, objects: &CustomObjects) -> Result<Mod
         }
     };
     let loaded = config.and_then(|config| {
-        let text = String::from_utf8(config).map_err(|_| Error::data("the configuration is not UTF-8"))?;
-        let mut model = model_from_json(&text, objects)?;
+        let mut model = model_from_json(&text(config)?, objects)?;
         let values = model.read_weights(&weights?)?;
         model.set_weights(&values)?;
         Ok(model)
@@ -52,6 +51,16 @@ fn legacy_config(file: &File) -> Result<Vec<u8>> {
         return Err(Error::data("the file has no `model_config`").help(help));
     };
     Ok(config.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default())
+}
+
+/// The configuration and the weights in a `.keras` file.
+pub(super) fn open(path: &Path) -> Result<(String, File)> {
+    let archive = read(path)?;
+    Ok((text(member(&archive, CONFIG)?)?, weights_in(&archive)?))
+}
+
+fn text(config: Vec<u8>) -> Result<String> {
+    String::from_utf8(config).map_err(|_| Error::data("the configuration is not UTF-8"))
 }
 
 /// The weights in a `.keras` file.

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use estimand_hdf5::Group;
 use estimand_tensor::{Array, Error, Result};
 
-use super::float;
 use crate::keras::model::{Model, ModelLayer};
 
 /// The group of weights in the file of a whole model.
@@ -17,8 +16,30 @@ pub(super) fn is_legacy(root: &Group<'_>) -> Result<bool> {
     Ok(has("layer_names")? || has("layer_names0")? || root.contains(WEIGHTS))
 }
 
-/// The weights of all layers. Layers are matched by their order, as Keras does.
-pub(super) fn read(model: &Model, root: &Group<'_>) -> Result<Vec<Array>> {
+/// A layer of a file that has weights.
+pub(super) struct Stored<'a> {
+    pub name: String,
+    group: Group<'a>,
+    /// The names of its weights in the file, such as `dense/kernel:0`.
+    pub weights: Vec<String>,
+}
+
+impl Stored<'_> {
+    /// Reads one of the weights.
+    pub fn read(&self, weight: &str) -> Result<Array> {
+        self.group.dataset(weight)?.read()
+    }
+
+    /// Reads the weights of a layer, in our order.
+    pub fn read_for(&self, layer: &ModelLayer<'_>) -> Result<Vec<Array>> {
+        let found = in_order(layer, &self.weights)
+            .and_then(|weights| weights.into_iter().map(|weight| self.read(weight)).collect::<Result<Vec<Array>>>());
+        found.map_err(|e| e.context(format!("for layer `{}`, from `{}`", layer.name(), self.name)))
+    }
+}
+
+/// The layers of a file that have weights, in its order.
+pub(super) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored<'a>>> {
     let inner;
     let root = match root.contains(WEIGHTS) {
         true => {
@@ -27,28 +48,51 @@ pub(super) fn read(model: &Model, root: &Group<'_>) -> Result<Vec<Array>> {
         }
         false => root,
     };
-    let mut stored = Vec::new();
+    let mut all = Vec::new();
     for name in names(root, "layer_names")? {
         let group = root.group(&name)?;
         let weights = names(&group, "weight_names")?;
         if !weights.is_empty() {
-            stored.push((name, weights));
+            all.push(Stored { name, group, weights });
         }
     }
+    Ok(all)
+}
+
+/// The names of all weights as variables of a model, and their paths in the file. A weight inside
+/// of a model of its own also has its short name.
+pub(super) fn paths(root: &Group<'_>) -> Result<Vec<(String, String)>> {
+    let (mut all, mut short) = (Vec::new(), Vec::new());
+    for layer in stored(root)? {
+        for weight in &layer.weights {
+            let path = format!("{}/{weight}", layer.group.path().trim_matches('/'));
+            let name = weight.strip_suffix(":0").unwrap_or(weight);
+            match name.strip_prefix(layer.name.as_str()).is_some_and(|rest| rest.starts_with('/')) {
+                true => all.push((name.to_string(), path)),
+                false => {
+                    all.push((format!("{}/{name}", layer.name), path.clone()));
+                    short.push((name.to_string(), path));
+                }
+            }
+        }
+    }
+    all.extend(short);
+    Ok(all)
+}
+
+/// The weights of all layers. Layers are matched by their order, as Keras does.
+pub(super) fn read(model: &Model, root: &Group<'_>) -> Result<Vec<Array>> {
+    let stored = stored(root)?;
     let layers: Vec<ModelLayer<'_>> =
         model.layers().into_iter().filter(|layer| !layer.variables().is_empty()).collect();
     if layers.len() != stored.len() {
         let text = format!("the file has weights of {} layers; the model has {}", stored.len(), layers.len());
-        let names: Vec<&str> = stored.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = stored.iter().map(|layer| layer.name.as_str()).collect();
         return Err(Error::config(text).help(format!("those of the file are {}", names.join(", "))));
     }
     let mut values = Vec::new();
-    for (layer, (name, weights)) in layers.iter().zip(&stored) {
-        let group = root.group(name)?;
-        let found = in_order(layer, weights).and_then(|weights| {
-            weights.into_iter().map(|weight| float(&group.dataset(weight)?.read()?)).collect::<Result<Vec<Array>>>()
-        });
-        values.extend(found.map_err(|e| e.context(format!("for layer `{}`, from `{name}`", layer.name())))?);
+    for (layer, stored) in layers.iter().zip(&stored) {
+        values.extend(stored.read_for(layer)?);
     }
     Ok(values)
 }

@@ -1,10 +1,13 @@
 //! The files of Keras: `.weights.h5`, legacy `.h5`, and `.keras`.
 //!
 //! `places` says where a `.weights.h5` keeps the weights of each layer, `legacy` reads the older
-//! form, `archive` is about whole models.
+//! form, `archive` is about whole models, `by_name` loads the layers that have the same names, and
+//! `named` gives the weights of any file names for a warm start.
 
 mod archive;
+mod by_name;
 mod legacy;
+mod named;
 mod places;
 
 use std::path::Path;
@@ -16,6 +19,8 @@ use estimand_wire::temporary::write_whole;
 use super::json::KerasVersion;
 use super::model::Model;
 pub use archive::load_model;
+pub use by_name::{ByName, LoadedByName};
+pub(crate) use named::NamedWeights;
 use places::Place;
 
 impl Model {
@@ -49,14 +54,17 @@ impl Model {
     /// The weights in a file, in the order of `get_weights`.
     fn read_weights(&self, file: &File) -> Result<Vec<Array>> {
         let root = file.root();
-        if legacy::is_legacy(&root)? {
-            return legacy::read(self, &root);
-        }
         let mut values = Vec::new();
-        for place in places::of(self, KerasVersion::Keras3)? {
-            values.extend(place.read(&root)?);
+        match legacy::is_legacy(&root)? {
+            true => values = legacy::read(self, &root)?,
+            false => {
+                for place in places::of(self, KerasVersion::Keras3)? {
+                    values.extend(place.read(&root)?);
+                }
+            }
         }
-        Ok(values)
+        let typed = self.weight_names().zip(&values).map(|(name, value)| cast(value, self.spec_of(name).dtype));
+        typed.collect()
     }
 
     /// The bytes of a `.weights.h5` file.
@@ -77,11 +85,15 @@ impl Model {
 }
 
 impl Place {
+    /// The path in a file. Keras 2 calls some attributes by names with an underscore.
+    fn path_in(&self, root: &Group<'_>) -> &str {
+        [&self.path, &self.other].into_iter().find(|path| root.contains(path)).unwrap_or(&self.path)
+    }
+
     /// The weights at this place.
     fn read(&self, root: &Group<'_>) -> Result<Vec<Array>> {
-        // Keras 2 calls some attributes by names with an underscore.
-        let path = [&self.path, &self.other].into_iter().find(|path| root.contains(path)).unwrap_or(&self.path);
-        let weight = |i: usize| float(&root.dataset(&format!("{path}/vars/{i}"))?.read()?);
+        let path = self.path_in(root);
+        let weight = |i: usize| root.dataset(&format!("{path}/vars/{i}"))?.read();
         let found = (0..self.n).map(weight).collect::<Result<Vec<Array>>>();
         let text = || format!("for the weights of layer `{}`, which are at {path}/vars", self.layer);
         let n_stored = root.group(&format!("{path}/vars")).map_or(0, |vars| vars.names().count());
@@ -93,10 +105,15 @@ impl Place {
     }
 }
 
-/// Numbers as `f32`, which all weights are.
-fn float(array: &Array) -> Result<Array> {
-    if array.dtype() == DType::F32 {
+/// Numbers of a file as the dtype of a weight: `f32`, or `i64` for a count.
+pub(crate) fn cast(array: &Array, dtype: DType) -> Result<Array> {
+    if array.dtype() == dtype {
         return Ok(array.clone());
     }
-    Array::from_vec(array.dims(), array.to_f64_vec()?.into_iter().map(|x| x as f32).collect())
+    let numbers = array.to_f64_vec()?;
+    match dtype {
+        DType::F32 => Array::from_vec(array.dims(), numbers.into_iter().map(|x| x as f32).collect()),
+        DType::I64 => Array::from_vec(array.dims(), numbers.into_iter().map(|x| x as i64).collect()),
+        _ => Ok(array.clone()),
+    }
 }

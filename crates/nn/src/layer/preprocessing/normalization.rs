@@ -1,7 +1,7 @@
 //! `Normalization`: numbers of mean 0 and deviation 1.
 
-use estimand_graph::Tensor;
 use estimand_graph::meaning::Listing;
+use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{Array, Dim, Error, Result, Shape};
 
 use super::rescaling::numbers;
@@ -10,7 +10,8 @@ use crate::layer::{Build, Config, Layer, LayerCall, MODULE, config_setters, reso
 
 /// `(x - mean) / sqrt(variance)`, with a mean and a variance for each place along an axis.
 ///
-/// They are settings of the layer: `estimand::Adapt` computes them from data.
+/// They are settings of the layer: `estimand::Adapt` computes them from data. In files of Keras
+/// they are weights, and so they are after [`weights`](Normalization::weights).
 ///
 /// ```
 /// use estimand_engine::Eval;
@@ -28,6 +29,7 @@ pub struct Normalization {
     axis: Option<i64>,
     invert: bool,
     moments: Option<Moments>,
+    has_weights: bool,
     config: Config,
 }
 
@@ -41,7 +43,7 @@ struct Moments {
 impl Normalization {
     /// Normalizes each place of the last axis by itself.
     pub fn new() -> Normalization {
-        Normalization { axis: Some(-1), invert: false, moments: None, config: Config::default() }
+        Normalization { axis: Some(-1), invert: false, moments: None, has_weights: false, config: Config::default() }
     }
 
     /// The axis whose places have their own mean and variance. `None` has one of each for all
@@ -60,6 +62,17 @@ impl Normalization {
     /// Sets the means and variances, one of each for every place along the axis, or one for all.
     pub fn moments(mut self, mean: impl Into<Vec<f32>>, variance: impl Into<Vec<f32>>) -> Normalization {
         self.moments = Some(Moments { mean: mean.into(), variance: variance.into() });
+        self.has_weights = false;
+        self
+    }
+
+    /// Keeps mean, variance and the count of rows as weights that no optimizer changes, as Keras
+    /// does with an adapted layer. They begin at 0, 1 and 0; a file sets them.
+    ///
+    /// Variables: `mean`, `variance` `[places]`, and `count`, a number of dtype i64.
+    pub fn weights(mut self) -> Normalization {
+        self.moments = None;
+        self.has_weights = true;
         self
     }
 
@@ -75,10 +88,10 @@ impl Normalization {
 
     /// The number of places along the axis, or a mistake of the settings.
     fn n_places(&self, x: &Tensor) -> Result<usize> {
-        let Some(moments) = &self.moments else {
+        if self.moments.is_none() && !self.has_weights {
             return Err(Error::config("the mean and the variance are not set")
                 .help("call adapt with the training data, or .moments(mean, variance)"));
-        };
+        }
         let n = match self.axis {
             None => 1,
             Some(axis) => {
@@ -97,6 +110,7 @@ impl Normalization {
                 }
             }
         };
+        let Some(moments) = &self.moments else { return Ok(n) };
         for (what, values) in [("means", &moments.mean), ("variances", &moments.variance)] {
             if values.len() != n && values.len() != 1 {
                 let text = format!("there are {} {what} for {}; expected {n}", values.len(), x.describe());
@@ -147,7 +161,7 @@ impl Described for Normalization {
         let moments = match (mean, variance) {
             (Some(mean), Some(variance)) => Some(Moments { mean, variance }),
             (None, None) => None,
-            _ => {
+            (Some(_), None) | (None, Some(_)) => {
                 fields.refuse_here("only one of `mean` and `variance` is set; expected both or none");
                 None
             }
@@ -155,6 +169,8 @@ impl Described for Normalization {
         Normalization {
             axis,
             invert: fields.value("invert", &self.invert),
+            // Keras' documents of an adapted layer have no numbers: they are weights.
+            has_weights: moments.is_none(),
             moments,
             config: self.config.fields(fields),
         }
@@ -189,21 +205,30 @@ impl Layer for Normalization {
     }
 
     fn build(&self, build: &mut Build<'_>) {
-        if let Err(error) = self.n_places(build.input()) {
-            build.refuse(error);
+        match self.n_places(build.input()) {
+            Ok(n) if self.has_weights => {
+                let dims: &[usize] = if self.axis.is_some() { &[n] } else { &[] };
+                build.statistic("mean", dims, Initializer::Zeros);
+                build.statistic("variance", dims, Initializer::Ones);
+                build.count("count");
+            }
+            Ok(_) => {}
+            Err(error) => build.refuse(error),
         }
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = numbers(call.input());
-        let (Ok(n), Some(moments)) = (self.n_places(&x), &self.moments) else { return x };
+        let Ok(n) = self.n_places(&x) else { return x };
+        let Some(moments) = &self.moments else {
+            let deviation = call.weight("variance").sqrt().maximum(1e-7);
+            let [mean, deviation] = [call.weight("mean"), deviation].map(|values| self.spread(&x, values, n));
+            return self.scaled(&x, mean, deviation);
+        };
         // TF: a deviation of 0 counts as a small number.
         let deviations: Vec<f32> = moments.variance.iter().map(|v| v.sqrt().max(1e-7)).collect();
         let [mean, deviation] = [&moments.mean, &deviations].map(|values| self.beside(&x, values, n));
-        let y = match self.invert {
-            false => (&x - mean) / deviation,
-            true => mean + &x * deviation,
-        };
+        let y = self.scaled(&x, mean, deviation);
         let listed = |values: &[f32]| Listing::of_floats(&values.iter().map(|&v| v.into()).collect::<Vec<f64>>());
         y.means("mean", listed(&moments.mean));
         y.means("variance", listed(&moments.variance));
@@ -216,13 +241,25 @@ impl Normalization {
     #[track_caller]
     fn beside(&self, x: &Tensor, values: &[f32], n: usize) -> Tensor {
         let all = if values.len() == n { values.to_vec() } else { vec![values[0]; n] };
-        let constant = x.graph().constant(Array::from(all));
+        self.spread(x, x.graph().constant(Array::from(all)), n)
+    }
+
+    #[track_caller]
+    fn spread(&self, x: &Tensor, values: Tensor, n: usize) -> Tensor {
         match self.axis.and_then(|axis| resolve_axis(x, axis)) {
             Some(axis) if axis + 1 < x.rank() => {
                 let size = |i: usize| Dim::Known(if i == axis { n } else { 1 });
-                constant.reshape_as((axis..x.rank()).map(size).collect::<Shape>())
+                values.reshape_as((axis..x.rank()).map(size).collect::<Shape>())
             }
-            _ => constant,
+            _ => values,
+        }
+    }
+
+    #[track_caller]
+    fn scaled(&self, x: &Tensor, mean: Tensor, deviation: Tensor) -> Tensor {
+        match self.invert {
+            false => (x - mean) / deviation,
+            true => mean + x * deviation,
         }
     }
 }

@@ -1,31 +1,86 @@
 //! `Rescaling`: a factor and an offset.
 
 use estimand_graph::Tensor;
-use estimand_tensor::{DType, Result};
+use estimand_tensor::{Array, DType, Error, Result};
 
-use crate::config::{self, Described, Fields, Json};
-use crate::layer::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Field, Fields, Json, Node};
+use crate::layer::{Build, Config, Layer, LayerCall, MODULE, config_setters};
 
 /// `x * scale + offset`. `Rescaling::new(1.0 / 255.0)` turns the bytes of images into numbers from
 /// 0 to 1. Integers become f32.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Rescaling {
-    scale: f64,
-    offset: f64,
+    scale: Factor,
+    offset: Factor,
     config: Config,
 }
 
 impl Rescaling {
     /// Multiplies by `scale`.
     pub fn new(scale: f64) -> Rescaling {
-        Rescaling { scale, offset: 0.0, config: Config::default() }
+        Rescaling { scale: Factor::All(scale), offset: Factor::All(0.0), config: Config::default() }
+    }
+
+    /// Multiplies each place of the last axis by its own factor.
+    pub fn per_channel(scale: impl Into<Vec<f64>>) -> Rescaling {
+        Rescaling { scale: Factor::Each(scale.into()), ..Rescaling::new(1.0) }
     }
 
     /// The number that is added after scaling. By default 0.
     pub fn offset(mut self, offset: f64) -> Rescaling {
-        self.offset = offset;
+        self.offset = Factor::All(offset);
         self
+    }
+
+    /// The numbers that are added after scaling, one for each place of the last axis.
+    pub fn offsets(mut self, offsets: impl Into<Vec<f64>>) -> Rescaling {
+        self.offset = Factor::Each(offsets.into());
+        self
+    }
+}
+
+/// A number for all values, or one for each place of the last axis.
+#[derive(Clone, Debug)]
+enum Factor {
+    All(f64),
+    Each(Vec<f64>),
+}
+
+impl Factor {
+    /// A mistake in the number of factors for a tensor.
+    fn check(&self, x: &Tensor, what: &str) -> Result<()> {
+        let (Factor::Each(values), Some(last)) = (self, x.shape().dims().last()) else { return Ok(()) };
+        match last.known() {
+            Some(n) if n != values.len() && values.len() != 1 => {
+                let text = format!("there are {} {what} for {}; expected {n}", values.len(), x.describe());
+                Err(Error::shape(text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[track_caller]
+    fn tensor(&self, x: &Tensor) -> Tensor {
+        match self {
+            Factor::All(value) => x.graph().constant(*value as f32),
+            Factor::Each(values) => {
+                x.graph().constant(Array::from(values.iter().map(|v| *v as f32).collect::<Vec<f32>>()))
+            }
+        }
+    }
+}
+
+impl Field for Factor {
+    fn write(&self) -> Result<Json> {
+        match self {
+            Factor::All(value) => value.write(),
+            Factor::Each(values) => values.write(),
+        }
+    }
+
+    fn read(node: &Node<'_>) -> Result<Factor> {
+        if node.value().is_array() { Vec::read(node).map(Factor::Each) } else { f64::read(node).map(Factor::All) }
     }
 }
 
@@ -60,8 +115,18 @@ impl Layer for Rescaling {
         config::write(MODULE, self)
     }
 
+    fn build(&self, build: &mut Build<'_>) {
+        let checked =
+            self.scale.check(build.input(), "factors").and_then(|()| self.offset.check(build.input(), "offsets"));
+        if let Err(error) = checked {
+            build.refuse(error);
+        }
+    }
+
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
-        numbers(call.input()) * self.scale + self.offset
+        let x = numbers(call.input());
+        let (scale, offset) = (self.scale.tensor(&x), self.offset.tensor(&x));
+        x * scale + offset
     }
 }
 
