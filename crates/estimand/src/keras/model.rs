@@ -263,7 +263,7 @@ impl Model {
     #[cfg(feature = "keras_files")]
     pub(super) fn set_named(&mut self, values: &[(String, Array)]) -> Result<()> {
         let (names, values): (Vec<String>, Vec<Array>) = values.iter().cloned().unzip();
-        set(&mut *self.weights.state, &names, &self.specs, &values, &format!("model `{}`", self.recipe.name))
+        set(&mut self.weights, &names, &self.specs, &values, &format!("model `{}`", self.recipe.name))
     }
 
     /// Sets the weights of one layer.
