@@ -86,18 +86,19 @@ fn needed<'n>(nodes: &'n [NodeDef], roots: &'n [String]) -> HashSet<&'n str> {
     // Nodes after a `^` follow control inputs as well. They are searched first, so that a node that
     // is needed in both ways is searched in the wider one.
     for effects in [true, false] {
-        let mut stack: Vec<&str> = roots.iter().filter(|root| root.starts_with('^') == effects).map(node_of).collect();
+        let mut stack: Vec<&str> =
+            roots.iter().filter(|root| root.starts_with('^') == effects).map(|name| node_of(name)).collect();
         while let Some(name) = stack.pop() {
             look(1);
             let Some(def) = by_name.get(name).filter(|_| needed.insert(name)) else { continue };
-            stack.extend(def.input.iter().filter(|input| effects || !input.starts_with('^')).map(node_of));
+            stack.extend(def.input.iter().filter(|input| effects || !input.starts_with('^')).map(|name| node_of(name)));
         }
     }
     needed
 }
 
 /// The node of an input: of `^node`, `node` or `node:1`.
-fn node_of(input: &String) -> &str {
+fn node_of(input: &str) -> &str {
     let input = input.strip_prefix('^').unwrap_or(input);
     input.split_once(':').map_or(input, |(node, _)| node)
 }
