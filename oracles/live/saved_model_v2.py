@@ -116,6 +116,32 @@ class Sums(tf.Module):
         return {"serving_default": self.predict}
 
 
+class Branches(tf.Module):
+    """Conditionals on data, in a loop too."""
+
+    def __init__(self):
+        super().__init__()
+        self.matrix = tf.Variable([[1.0, 2.0], [-3.0, 0.5]], name="matrix")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x"), tf.TensorSpec([], tf.int32, name="steps")])
+    def predict(self, x, steps):
+        if tf.reduce_sum(x) > 0.0:
+            y, sign = tf.matmul(x, self.matrix), 1
+        else:
+            y, sign = -x, -1
+        count = tf.constant(0)
+        while steps > 1:
+            if steps % 2 == 0:
+                steps = steps // 2
+            else:
+                steps = 3 * steps + 1
+            count += 1
+        return {"y": y, "sign": sign, "count": count}
+
+    def signatures(self):
+        return {"serving_default": self.predict}
+
+
 def sequential(*parts):
     return keras.Sequential(list(parts))
 
@@ -198,7 +224,7 @@ KERAS = {
     "simple_rnn": lambda: sequential(keras.Input([6, 3]), layers.SimpleRNN(4)),
     "text_lstm": lambda: sequential(strings(), text(), layers.Embedding(20, 3, mask_zero=True), layers.LSTM(4), layers.Dense(1, "sigmoid")),
 }
-MODULES = {"linear": lambda folder: Linear(), "tables": Tables, "loops": lambda folder: Loops(), "sums": lambda folder: Sums()}
+MODULES = {"linear": lambda folder: Linear(), "tables": Tables, "loops": lambda folder: Loops(), "sums": lambda folder: Sums(), "branches": lambda folder: Branches()}
 
 
 def save(name, folder, target):

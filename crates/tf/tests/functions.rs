@@ -25,6 +25,7 @@ fn modules_and_keras_models_predict_what_they_did() {
         "tables",
         "loops",
         "sums",
+        "branches",
         "functional",
         "image",
         "multi_head",

@@ -214,7 +214,7 @@ fn changed_loops_are_read_as_they_are() -> Result<()> {
     }
     let refused = |change: &dyn Fn(&mut GraphDef)| read(change).unwrap_err().to_string();
     let text = refused(&|def| def.library = None);
-    assert!(text.contains("no function `while_cond") && text.contains("StatelessWhile"), "{text}");
+    assert!(text.contains("no function `while_body") && text.contains("StatelessWhile"), "{text}");
     let text = refused(&|def| {
         let node = at(def, "StatelessWhile");
         def.node[node].input.pop();

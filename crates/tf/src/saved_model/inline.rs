@@ -87,13 +87,11 @@ fn needed<'n>(nodes: &'n [NodeDef], roots: &'n [String]) -> HashSet<&'n str> {
     // is needed in both ways is searched in the wider one.
     for effects in [true, false] {
         let mut stack: Vec<&str> =
-            roots.iter().filter(|root| root.starts_with('^') == effects).map(|root| node_of(root)).collect();
+            roots.iter().filter(|root| root.starts_with('^') == effects).map(|name| node_of(name)).collect();
         while let Some(name) = stack.pop() {
             look(1);
             let Some(def) = by_name.get(name).filter(|_| needed.insert(name)) else { continue };
-            stack.extend(
-                def.input.iter().filter(|input| effects || !input.starts_with('^')).map(|input| node_of(input)),
-            );
+            stack.extend(def.input.iter().filter(|input| effects || !input.starts_with('^')).map(|name| node_of(name)));
         }
     }
     needed

@@ -112,7 +112,8 @@ impl StepLoop {
 }
 
 impl Part {
-    fn run(&self, state: &dyn State, values: &[Array], elements: &[Array]) -> Result<Vec<Array>> {
+    /// Runs the program on values and elements of lists.
+    pub(super) fn run(&self, state: &dyn State, values: &[Array], elements: &[Array]) -> Result<Vec<Array>> {
         let feed = |source: &Source| match *source {
             Source::Value(at) => values[at].clone(),
             Source::Element(at) => elements[at].clone(),

@@ -7,6 +7,8 @@
 
 mod arithmetic;
 mod batch_norm;
+mod body;
+mod branch;
 mod einsum;
 mod elementwise;
 mod example;
@@ -151,6 +153,7 @@ fn composed(op: &str) -> Option<Rule> {
         "LookupTableSizeV2" | "LookupTableSize" => table::size,
 
         "StatelessWhile" | "While" => loops::read_while,
+        "StatelessIf" | "If" => branch::read_if,
         "TensorListReserve" => list::reserve,
         "TensorListFromTensor" => list::from_tensor,
         "TensorListStack" => list::stack,

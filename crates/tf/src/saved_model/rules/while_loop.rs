@@ -8,80 +8,119 @@
 use std::sync::Arc;
 
 use estimand_cpu::Cpu;
-use estimand_engine::Compiled;
 use estimand_graph::custom::CustomOp;
 use estimand_graph::op::reading::Reading;
-use estimand_graph::{Executor, Program, State, Tensor, Value, Variables};
+use estimand_graph::{Executor, Graph, State, Tensor, Value, Variables};
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_wire::FunctionDef;
 
 use super::super::inline::Inlined;
-use super::super::node_output::{KnownValue, List, NodeOutput};
+use super::super::node_output::{List, NodeOutput};
 use super::super::node_reader::{NodeReader, Outputs};
-use super::super::nodes::{Nodes, Reference};
-use super::super::numbers::{MOST, Number};
-use super::super::reader::Reader;
+use super::super::nodes::Nodes;
 use super::super::step::StepArguments;
-use super::super::step_loop::{Part, Source, StepLoop};
+use super::super::step_loop::{Part, StepLoop};
+use super::body::{Argument, argument, check_depth, part, reader, refuse_variables, values_of};
 
-/// How deep loops may be nested.
-const DEEPEST: usize = 8;
-
-/// What a loop gets as an argument.
-enum Argument {
-    /// The same in all steps, and known when the graph is read.
-    Given(NodeOutput),
-    Value(Tensor),
-    List {
-        rows: Option<Tensor>,
-        n: Number,
-        dtype: DType,
-    },
+/// A step that was read.
+struct Step {
+    graph: Graph,
+    placeholders: StepArguments,
+    arguments: Vec<Argument>,
+    /// The arguments that it changes, and their next values.
+    next: Vec<(usize, Value)>,
+    /// The elements that it writes: the list, the index, the item.
+    writes: Vec<(usize, Tensor, Tensor)>,
 }
 
 pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
-    if call.reader.n_loops >= DEEPEST {
-        return Err(Error::unsupported(format!("loops are nested {DEEPEST} deep; the limit")));
+    check_depth(call)?;
+    let step = read_step(call)?;
+    let lists = lists(call, &step)?;
+    let values = values_of(&step.arguments);
+    let value_at = |value: usize| values.iter().position(|(i, _)| *i == value).unwrap_or_default();
+    let list_at = |list: usize| lists.iter().position(|(i, _)| *i == list).unwrap_or_default();
+    let mut written: Vec<usize> = step.writes.iter().map(|(list, ..)| *list).collect();
+    written.dedup();
+    let items = step.writes.iter().flat_map(|(_, index, item)| [index.value(), item.value()]);
+    let fetches: Vec<Value> = step.next.iter().map(|(_, value)| *value).chain(items).collect();
+
+    let cpu = Cpu::with_threads(1);
+    let elements = step.placeholders.elements.iter();
+    let compiled = StepLoop {
+        condition: read_condition(call, &cpu, &step.arguments)?,
+        body: part(&cpu, &step.graph, &fetches, &step.placeholders, &values)?,
+        state: cpu.place(&Variables::default(), 0).map(Arc::<dyn State>::from)?,
+        n_values: values.len(),
+        elements: elements.map(|element| (list_at(element.list), value_at(element.index))).collect(),
+        next: step.next.iter().map(|(i, _)| value_at(*i)).collect(),
+        writes: step.writes.iter().map(|(list, ..)| list_at(*list)).collect(),
+        written: written.iter().map(|&list| list_at(list)).collect(),
+        most_steps: call.reader.limits.most_loop_steps(),
+    };
+    let specs = step.next.iter().map(|(i, _)| values[value_at(*i)].1.spec().clone());
+    let specs: Vec<TensorSpec> = specs.chain(written.iter().map(|&i| lists[list_at(i)].1.spec().clone())).collect();
+    let mut outputs = (0..call.n_inputs()).map(|i| call.item(i)).collect::<Result<Vec<_>>>()?;
+    if specs.is_empty() {
+        return Ok(outputs);
     }
+    let inputs: Vec<&Tensor> = values.iter().chain(&lists).map(|(_, tensor)| tensor).collect();
+    let op = CustomOp::new(&call.def.name, specs, move |arrays: &[Array]| compiled.run(arrays));
+    let mut results = call.add(op, &inputs)?.into_iter();
+    for ((i, _), tensor) in step.next.iter().zip(&mut results) {
+        outputs[*i] = tensor.into();
+    }
+    for (i, tensor) in written.into_iter().zip(results) {
+        outputs[i] = NodeOutput::List(List::Rows(tensor));
+    }
+    Ok(outputs)
+}
+
+/// The names of a function's arguments and results in its inlined body, which are checked.
+fn inlined<'a>(
+    call: &NodeReader<'_, 'a>,
+    key: &str,
+    n_results: usize,
+) -> Result<(Inlined<'a>, Vec<String>, Vec<String>)> {
     let library = call.reader.nodes.library();
-    let functions = [library.function_of(call.def, "cond")?, library.function_of(call.def, "body")?];
-    let [condition, body] = functions.map(|function| Inlined::body(function, library, &call.def.name));
-    let ((condition, condition_names, condition_results), (body, names, results)) = (condition?, body?);
-    let n = call.n_inputs();
-    for (function, found, n) in [
-        (functions[0], condition_names.len(), n),
-        (functions[0], condition_results.len(), 1),
-        (functions[1], names.len(), n),
-        (functions[1], results.len(), n),
-    ] {
+    let function = library.function_of(call.def, key)?;
+    let body = Inlined::body(function, library, &call.def.name)?;
+    for (found, n) in [(body.1.len(), call.n_inputs()), (body.2.len(), n_results)] {
         if found != n {
             let name = name_of(function);
             return Err(Error::config(format!("the function `{name}` has {found} arguments or results; expected {n}")));
         }
     }
-    let nodes = Nodes::new(&body, library)?;
+    Ok(body)
+}
+
+fn name_of(function: &FunctionDef) -> &str {
+    function.signature.as_ref().map_or("", |signature| &signature.name)
+}
+
+/// Reads the step into a graph of its own.
+fn read_step(call: &mut NodeReader<'_, '_>) -> Result<Step> {
+    let (inlined, names, results) = inlined(call, "body", call.n_inputs())?;
+    let nodes = Nodes::new(&inlined, call.reader.nodes.library())?;
     let names = names.iter().map(|name| nodes.find(name)).collect::<Result<Vec<_>>>()?;
     let results = results.iter().map(|name| nodes.find(name)).collect::<Result<Vec<_>>>()?;
-    let arguments = (0..n).map(|i| argument(call, i, nodes.origin(results[i]) == names[i]));
-    let arguments = arguments.collect::<Result<Vec<_>>>()?;
-
-    let mut step = reader(call, &nodes, &arguments, &names)?;
-    step.read(&results)?;
-    let (mut next, mut fetches, mut writes) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, argument) in arguments.iter().enumerate() {
+    let is_fixed = |i: usize| nodes.origin(results[i]) == names[i];
+    let arguments = (0..names.len()).map(|i| argument(call, i, is_fixed(i))).collect::<Result<Vec<_>>>()?;
+    let mut reader = reader(call, &nodes, &arguments, &names)?;
+    reader.read(&results)?;
+    let (mut next, mut writes) = (Vec::new(), Vec::new());
+    for (i, argument) in arguments.iter().enumerate().filter(|(i, _)| !is_fixed(*i)) {
         let place = |e: Error| e.context(format!("in argument {i} of the loop"));
         match argument {
-            _ if nodes.origin(results[i]) == names[i] => {}
             Argument::Given(given) => {
                 return Err(place(Error::unsupported(format!("a step changes {}", given.kind()))));
             }
             Argument::Value(value) => {
-                let tensor = step.tensor(results[i]).map_err(place)?;
+                let tensor = reader.tensor(results[i]).map_err(place)?;
                 check_same(value, &tensor).map_err(place)?;
-                fetches.push(tensor.value());
-                next.push(i);
+                next.push((i, tensor.value()));
             }
-            Argument::List { .. } => match step.item(results[i]).map_err(place)? {
+            Argument::List { .. } => match reader.item(results[i]).map_err(place)? {
                 NodeOutput::List(List::Argument { at, writes: items }) if at == i => {
                     writes.extend(items.into_iter().map(|(index, item)| (i, index, item)));
                 }
@@ -91,24 +130,24 @@ pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
             },
         }
     }
-    fetches.extend(writes.iter().flat_map(|(_, index, item)| [index.value(), item.value()]));
-    refuse_variables(&step)?;
-    let (repeated, evaluated) = (step.repeated_bytes, step.n_evaluated);
-    let (graph, step) = (step.graph.clone(), step.step.take().unwrap_or_default());
-    (call.reader.repeated_bytes, call.reader.n_evaluated) = (repeated, evaluated);
+    refuse_variables(&reader)?;
+    (call.reader.repeated_bytes, call.reader.n_evaluated) = (reader.repeated_bytes, reader.n_evaluated);
+    let placeholders = reader.step.take().unwrap_or_default();
+    Ok(Step { graph: reader.graph, placeholders, arguments, next, writes })
+}
 
-    // The rows of the lists that steps use.
-    let mut lists: Vec<(usize, Tensor)> = Vec::new();
-    for (i, argument) in arguments.iter().enumerate() {
+/// The rows of the lists that a step uses. Lists without elements begin with zeros.
+fn lists(call: &mut NodeReader<'_, '_>, step: &Step) -> Result<Vec<(usize, Tensor)>> {
+    let mut lists = Vec::new();
+    for (i, argument) in step.arguments.iter().enumerate() {
         let Argument::List { rows, n, dtype } = argument else { continue };
-        let item = writes.iter().find(|(list, ..)| *list == i).map(|(.., item)| item);
-        let is_read = step.elements.iter().any(|element| element.list == i);
+        let item = step.writes.iter().find(|(list, ..)| *list == i).map(|(.., item)| item);
+        let is_read = step.placeholders.elements.iter().any(|element| element.list == i);
         match (rows, item) {
-            (Some(rows), Some(_)) => lists.push((i, rows.clone())),
-            (Some(rows), None) if is_read => lists.push((i, rows.clone())),
+            (Some(rows), item) if item.is_some() || is_read => lists.push((i, rows.clone())),
             (None, Some(item)) => {
                 let mut shape = Shape::from([call.reader.size(n)?]);
-                shape.0.extend(step.outside(&graph, call.graph(), item.shape())?.0);
+                shape.0.extend(step.placeholders.outside(&step.graph, call.graph(), item.shape())?.0);
                 let zero = call.graph().constant(Array::zeros(*dtype, [])?);
                 lists.push((i, zero.broadcast_to(shape)));
             }
@@ -116,142 +155,13 @@ pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
         }
     }
     call.graph().check()?;
-
-    let values: Vec<(usize, Tensor)> = arguments.iter().enumerate().filter_map(value_of).collect();
-    let cpu = Cpu::with_threads(1);
-    let at = |list: usize| lists.iter().position(|(i, _)| *i == list).unwrap_or_default();
-    let value_at = |value: usize| values.iter().position(|(i, _)| *i == value).unwrap_or_default();
-    let changed: Vec<usize> = {
-        let mut changed: Vec<usize> = writes.iter().map(|(list, ..)| *list).collect();
-        changed.dedup();
-        changed
-    };
-    let compiled = StepLoop {
-        condition: read_condition(call, &cpu, &condition, (&condition_names, &condition_results), &arguments)?,
-        body: part(&cpu, &graph, &fetches, &step, &values)?,
-        state: cpu.place(&Variables::default(), 0).map(Arc::<dyn State>::from)?,
-        n_values: values.len(),
-        elements: step.elements.iter().map(|element| (at(element.list), value_at(element.index))).collect(),
-        next: next.iter().map(|&i| value_at(i)).collect(),
-        writes: writes.iter().map(|(list, ..)| at(*list)).collect(),
-        written: changed.iter().map(|&list| at(list)).collect(),
-        most_steps: call.reader.limits.most_loop_steps(),
-    };
-    let specs = next.iter().map(|&i| values[value_at(i)].1.spec().clone());
-    let specs: Vec<TensorSpec> = specs.chain(changed.iter().map(|&i| lists[at(i)].1.spec().clone())).collect();
-    let mut outputs = (0..n).map(|i| call.item(i)).collect::<Result<Vec<_>>>()?;
-    if specs.is_empty() {
-        return Ok(outputs);
-    }
-    let inputs: Vec<&Tensor> = values.iter().chain(&lists).map(|(_, tensor)| tensor).collect();
-    let op = CustomOp::new(&call.def.name, specs, move |arrays: &[Array]| compiled.run(arrays));
-    let results = call.add(op, &inputs)?;
-    for (&i, tensor) in next.iter().zip(&results) {
-        outputs[i] = tensor.clone().into();
-    }
-    for (&i, tensor) in changed.iter().zip(&results[next.len()..]) {
-        outputs[i] = NodeOutput::List(List::Rows(tensor.clone()));
-    }
-    Ok(outputs)
-}
-
-fn name_of(function: &FunctionDef) -> &str {
-    function.signature.as_ref().map_or("", |signature| &signature.name)
-}
-
-fn value_of((i, argument): (usize, &Argument)) -> Option<(usize, Tensor)> {
-    match argument {
-        Argument::Value(tensor) => Some((i, tensor.clone())),
-        _ => None,
-    }
-}
-
-/// An argument, which all steps pass on unchanged if it is `fixed`.
-fn argument(call: &mut NodeReader<'_, '_>, i: usize, fixed: bool) -> Result<Argument> {
-    let place = |e: Error| e.context(format!("in input {i}"));
-    let tensor = match call.item(i)? {
-        NodeOutput::Table(table) => return Ok(Argument::Given(NodeOutput::Table(table))),
-        NodeOutput::List(List::Reserved { n, dtype }) => return Ok(Argument::List { rows: None, n, dtype }),
-        NodeOutput::List(list) => {
-            let rows = match list {
-                List::Rows(rows) => rows,
-                List::Columns(columns) => columns.transpose(&[1, 0, 2]),
-                _ => return Err(place(Error::unsupported("a list of a loop is given to a loop inside it"))),
-            };
-            let (n, dtype) = (Number::of(rows.shape().dims()[0]), rows.dtype());
-            return Ok(Argument::List { rows: Some(rows), n, dtype });
-        }
-        NodeOutput::Variable(_) => call.variable_value(i)?,
-        NodeOutput::Saved(name) => return Ok(Argument::Given(NodeOutput::Saved(name))),
-        NodeOutput::AxesTo(_) => return Err(place(Error::unsupported("axes are given to a loop"))),
-        NodeOutput::Value(known) => {
-            let KnownValue { array, numbers, .. } = *known;
-            let array = match numbers {
-                Some(numbers) => numbers.array()?,
-                None => array.filter(|array| array.len() <= MOST),
-            };
-            match array.filter(|_| fixed) {
-                Some(array) => return Ok(Argument::Given(array.into())),
-                None => call.tensor(i)?,
-            }
-        }
-    };
-    if tensor.dtype() == DType::Str {
-        return Err(place(Error::unsupported("strings are given to a loop").help("split the text before the loop")));
-    }
-    Ok(Argument::Value(tensor))
-}
-
-/// A reader of a function, with placeholders for its arguments.
-fn reader<'s, 'a: 's>(
-    call: &NodeReader<'_, 'a>,
-    nodes: &'s Nodes<'s>,
-    arguments: &[Argument],
-    names: &[Reference],
-) -> Result<Reader<'s>> {
-    let around = &*call.reader;
-    let mut reader = Reader::new(nodes, around.surroundings, around.limits);
-    (reader.repeated_bytes, reader.n_evaluated) = (around.repeated_bytes, around.n_evaluated);
-    reader.n_loops = around.n_loops + 1;
-    let mut step = StepArguments::default();
-    for (at, (argument, &reference)) in arguments.iter().zip(names).enumerate() {
-        match argument {
-            Argument::Given(given) => reader.give(reference, given.clone()),
-            Argument::Value(tensor) => {
-                let placeholder = step.placeholder(&reader.graph, &nodes.def(reference.node).name, tensor.spec())?;
-                reader.give(reference, placeholder.clone());
-                step.values.insert(at, placeholder);
-            }
-            Argument::List { rows, dtype, .. } => {
-                reader.give(reference, NodeOutput::List(List::Argument { at, writes: Vec::new() }));
-                if let Some(rows) = rows {
-                    let shape: Shape = rows.shape().dims()[1..].iter().copied().collect();
-                    step.lists.insert(at, TensorSpec { dtype: *dtype, shape });
-                }
-            }
-        }
-    }
-    reader.step = Some(step);
-    Ok(reader)
-}
-
-fn refuse_variables(step: &Reader<'_>) -> Result<()> {
-    match step.variables.first() {
-        None => Ok(()),
-        Some((name, _)) => Err(Error::unsupported(format!("a step of the loop has a variable of its own, `{name}`"))
-            .help("create the variable outside of the loop")),
-    }
+    Ok(lists)
 }
 
 /// Reads the condition: one boolean.
-fn read_condition(
-    call: &mut NodeReader<'_, '_>,
-    cpu: &Cpu,
-    inlined: &Inlined<'_>,
-    (names, results): (&[String], &[String]),
-    arguments: &[Argument],
-) -> Result<Part> {
-    let nodes = Nodes::new(inlined, call.reader.nodes.library())?;
+fn read_condition(call: &mut NodeReader<'_, '_>, cpu: &Cpu, arguments: &[Argument]) -> Result<Part> {
+    let (inlined, names, results) = inlined(call, "cond", 1)?;
+    let nodes = Nodes::new(&inlined, call.reader.nodes.library())?;
     let names = names.iter().map(|name| nodes.find(name)).collect::<Result<Vec<_>>>()?;
     let results = results.iter().map(|name| nodes.find(name)).collect::<Result<Vec<_>>>()?;
     let mut reader = reader(call, &nodes, arguments, &names)?;
@@ -266,28 +176,7 @@ fn read_condition(
     if !step.elements.is_empty() {
         return Err(place(Error::unsupported("the condition reads a list")));
     }
-    let values: Vec<(usize, Tensor)> = arguments.iter().enumerate().filter_map(value_of).collect();
-    part(cpu, &reader.graph, &[tensor.value()], &step, &values)
-}
-
-/// Compiles a graph of a step.
-fn part(
-    cpu: &Cpu,
-    graph: &estimand_graph::Graph,
-    fetches: &[Value],
-    step: &StepArguments,
-    values: &[(usize, Tensor)],
-) -> Result<Part> {
-    graph.check()?;
-    let program = Program::new(Arc::new(graph.body().clone()), fetches)?;
-    let source = |id: &estimand_graph::NodeId| {
-        let value = step.values.iter().find(|(_, tensor)| tensor.value().node == *id).map(|(&i, _)| i);
-        let value = value.and_then(|i| values.iter().position(|(at, _)| *at == i)).map(Source::Value);
-        let element = || step.elements.iter().position(|element| element.tensor.value().node == *id);
-        value.or_else(|| element().map(Source::Element)).ok_or_else(|| Error::internal("a step with an unknown feed"))
-    };
-    let feeds = program.placeholders().iter().map(source).collect::<Result<_>>()?;
-    Ok(Part { compiled: Compiled::new(cpu, program)?, feeds })
+    part(cpu, &reader.graph, &[tensor.value()], &step, &values_of(arguments))
 }
 
 /// Checks that a step keeps the dtype and the known sizes of an argument.
