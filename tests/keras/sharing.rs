@@ -171,6 +171,6 @@ fn threads_may_train_the_same_weights() {
     let mut last = Model::new(&x, &hidden).unwrap();
     assert_eq!(first.get_weights().unwrap(), last.get_weights().unwrap());
     // Both have learned that two ones make three.
-    let found = last.predict(&ones(&[1, 2])).unwrap();
+    let found = last.predict(ones(&[1, 2])).unwrap();
     assert!(found.as_slice::<f32>().unwrap().iter().all(|y| (y - 1.0).abs() < 1e-3), "{found:?}");
 }
