@@ -118,7 +118,7 @@ struct Checked {
 #[cfg(feature = "download")]
 impl std::io::Write for Checked {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let n = self.output.write(bytes)?;
+        let n = std::io::Write::write(&mut self.output, bytes)?;
         self.md5.update(&bytes[..n]);
         Ok(n)
     }
