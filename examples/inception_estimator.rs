@@ -3,8 +3,8 @@
 //!
 //! `cargo run --release --example inception_estimator [STEPS]`
 //!
-//! The weights are random, so a few steps show the way, not a result. The images are pieces of three
-//! photographs of the ground in `examples/data/ground` (CC0).
+//! The weights are random, so a few steps show the way, not a result. The images are pieces of
+//! three photographs in `examples/data/photographs` (CC0 and in the public domain).
 
 use std::path::Path;
 
@@ -12,22 +12,23 @@ use estimand::data::image::{self, Method};
 use estimand::keras::{Compile, applications, model_to_estimator};
 use estimand::prelude::*;
 
-const CLASSES: [&str; 3] = ["brick", "grass", "gravel"];
-/// The photographs have 384 x 384 pixels, and a piece is a quarter of one.
-const PHOTOGRAPH: usize = 384;
-const PIECE: usize = PHOTOGRAPH / 2;
+const CLASSES: [&str; 3] = ["cat", "coffee", "rocket"];
+/// The width of the photographs, which are 256 pixels high.
+const WIDTH: usize = 384;
+/// The height and width of pieces.
+const PIECE: usize = 128;
 
-/// The four quarters of each photograph in the size that InceptionV3 was made for.
-fn quarters() -> Result<(Array, Array)> {
+/// Four pieces of each photograph in the size that InceptionV3 was made for.
+fn pieces() -> Result<(Array, Array)> {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for (i, class) in (0i64..).zip(CLASSES) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/data/ground/{class}.jpg"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/data/photographs/{class}.jpg"));
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let photograph = image::decode(&bytes, Some(3))?;
         let photograph = photograph.as_slice::<u8>()?;
         for (top, left) in [(0, 0), (0, PIECE), (PIECE, 0), (PIECE, PIECE)] {
             for row in top..top + PIECE {
-                let start = 3 * (row * PHOTOGRAPH + left);
+                let start = 3 * (row * WIDTH + left);
                 pixels.extend_from_slice(&photograph[start..start + 3 * PIECE]);
             }
             labels.push(i);
@@ -49,7 +50,7 @@ fn main() -> Result<()> {
     model.compile(Compile::new(sgd, "sparse_categorical_crossentropy").metric("accuracy"))?;
     let estimator = model_to_estimator(model)?.build()?;
 
-    let (images, labels) = quarters()?;
+    let (images, labels) = pieces()?;
     let images = network.preprocess_input(&images)?;
     let data = Dataset::from_arrays([("input_1", images), ("class", labels)]).label("class");
     estimator.train(TrainSpec::new(data.shuffle(12, 1).repeat_forever().batch(4)).max_steps(steps))?;

@@ -5,9 +5,10 @@
 //! cargo run --release --features keras_files --example transfer -- WEIGHTS.h5
 //! ```
 //!
-//! The file of weights is Keras', `mobilenet_v2_weights_tf_dim_ordering_tf_kernels_1.0_160_no_top.h5`.
-//! Without one the weights are random. The images are pieces of three photographs of the ground in
-//! `examples/data/ground` (CC0): does grass grow on it?
+//! The file of weights is Keras':
+//! `mobilenet_v2_weights_tf_dim_ordering_tf_kernels_1.0_160_no_top.h5`.
+//! Without one the weights are random. The images are pieces of three photographs in
+//! `examples/data/photographs` (CC0 and in the public domain): is it the cat?
 
 use std::path::Path;
 
@@ -18,22 +19,23 @@ use estimand::prelude::*;
 
 /// The height and width of the network's images.
 const SIZE: usize = 160;
-/// The photographs have 384 x 384 pixels; pieces overlap by half.
-const PHOTOGRAPH: usize = 384;
+/// The height and width of the photographs.
+const PHOTOGRAPH: [usize; 2] = [256, 384];
+/// The height and width of pieces, which overlap by half.
 const PIECE: usize = 64;
 
-/// Pieces of all photographs between two rows of pixels, and whether they show grass.
+/// Pieces of all photographs between two columns of pixels, and whether they are of the cat.
 fn pieces(from: usize, to: usize) -> Result<(Array, Array)> {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
-    for (name, label) in [("brick", 0i64), ("grass", 1), ("gravel", 0)] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/data/ground/{name}.jpg"));
+    for (name, label) in [("cat", 1i64), ("coffee", 0), ("rocket", 0)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/data/photographs/{name}.jpg"));
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let photograph = image::decode(&bytes, Some(3))?;
         let photograph = photograph.as_slice::<u8>()?;
-        for top in (from..=to - PIECE).step_by(PIECE / 2) {
-            for left in (0..=PHOTOGRAPH - PIECE).step_by(PIECE / 2) {
+        for top in (0..=PHOTOGRAPH[0] - PIECE).step_by(PIECE / 2) {
+            for left in (from..=to - PIECE).step_by(PIECE / 2) {
                 for row in top..top + PIECE {
-                    let start = 3 * (row * PHOTOGRAPH + left);
+                    let start = 3 * (row * PHOTOGRAPH[1] + left);
                     pixels.extend_from_slice(&photograph[start..start + 3 * PIECE]);
                 }
                 labels.push(label);
@@ -44,8 +46,8 @@ fn pieces(from: usize, to: usize) -> Result<(Array, Array)> {
     Ok((image::resize(&pieces, [SIZE, SIZE], Method::Bilinear)?, Array::from(labels)))
 }
 
-/// Scales random kernels by He's rule. With Keras' default rule, signals vanish in a deep network
-/// whose norms have seen no data.
+/// Scales random kernels by He's rule, so that signals reach the end. With Keras' default rule they
+/// vanish in a deep network whose norms have seen no data.
 fn spread(model: &mut Model) -> Result<()> {
     let names: Vec<String> = model.layers().iter().map(|layer| layer.name().to_string()).collect();
     for name in names {
@@ -58,7 +60,9 @@ fn spread(model: &mut Model) -> Result<()> {
         let fan_in = if class == "Conv2D" { dims[0] * dims[1] * dims[2] } else { dims[0] * dims[1] };
         let values = weights[0].as_slice::<f32>()?;
         let mean_square = values.iter().map(|x| x * x).sum::<f32>() / values.len() as f32;
-        let factor = (2.0 / fan_in as f32 / mean_square).sqrt();
+        // A rectifier after the convolution loses half of the signal; a projection has none.
+        let gain = if name.contains("project") { 1.0 } else { 2.0 };
+        let factor = (gain / fan_in as f32 / mean_square).sqrt();
         weights[0] = Array::from_vec(dims, values.iter().map(|x| factor * x).collect())?;
         model.set_layer_weights(&name, &weights)?;
     }
@@ -68,9 +72,10 @@ fn spread(model: &mut Model) -> Result<()> {
 fn main() -> Result<()> {
     let network = applications::mobile_net_v2().include_top(false).input_shape([SIZE, SIZE, 3]).pooling(Pooling::Avg);
     let mut base = network.build()?;
-    match std::env::args().nth(1) {
+    let file = std::env::args().nth(1);
+    match &file {
         Some(path) => {
-            base.load_weights(&path)?;
+            base.load_weights(path)?;
             println!("the weights of MobileNetV2 are those of {path}");
         }
         None => {
@@ -81,18 +86,23 @@ fn main() -> Result<()> {
     base.set_trainable(false)?;
 
     let input = Input::new([SIZE, SIZE, 3]).name("image").tensor();
-    let features = base.on(&network.preprocess_input(&input));
-    let mut model = Model::named("ground", &input, &Dense::new(1).sigmoid().name("grass").on(&features))?;
-    let adam = Optimizer::keras(Adam::default(), 0.0001);
+    let mut features = base.on(&network.preprocess_input(&input));
+    if file.is_none() {
+        // Random features hardly differ between images; a norm spreads them.
+        features = BatchNorm::new().momentum(0.8).on(&features);
+    }
+    let mut model = Model::named("pieces", &input, &Dense::new(1).sigmoid().name("is_cat").on(&features))?;
+    let adam = Optimizer::keras(Adam::default(), if file.is_none() { 0.01 } else { 0.001 });
     model.compile(Compile::new(adam, "binary_crossentropy").metric("accuracy"))?;
     let estimator = model_to_estimator(model)?.build()?;
 
-    // The lower third of each photograph is kept for the test; no piece is in both parts.
-    let data =
-        |(images, labels): (Array, Array)| Dataset::from_arrays([("image", images), ("grass", labels)]).label("grass");
-    let (train, test) = (pieces(0, 256)?, pieces(256, PHOTOGRAPH)?);
-    let n_grass = test.1.as_slice::<i64>()?.iter().sum::<i64>() as f64;
-    let share = n_grass / test.1.len() as f64;
+    // The right third of each photograph is kept for the test; no piece is in both parts.
+    let data = |(images, labels): (Array, Array)| {
+        Dataset::from_arrays([("image", images), ("is_cat", labels)]).label("is_cat")
+    };
+    let (train, test) = (pieces(0, 256)?, pieces(256, PHOTOGRAPH[1])?);
+    let n_cats = test.1.as_slice::<i64>()?.iter().sum::<i64>() as f64;
+    let share = n_cats / test.1.len() as f64;
     println!("{} pieces to train with, {} to test with", train.1.len(), test.1.len());
     estimator.train(data(train).shuffle(1_000, 1).repeat(5).batch(21))?;
     let metrics = estimator.evaluate(data(test).batch(33))?;

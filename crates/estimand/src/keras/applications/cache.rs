@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use estimand_data::fetch::{Checksum, Fetch};
 use estimand_tensor::{Error, Result};
 
-/// A folder of files that Keras publishes: weights, and the names of ImageNet's classes. A file that
-/// is missing is fetched, if the crate was built with the feature `download`.
+/// A folder of files that Keras publishes: weights, and the names of ImageNet's classes. A file
+/// that is missing is fetched, if the crate was built with the feature `download`.
 ///
 /// ```
 /// use estimand::keras::applications::{self, Cache, Weights};

@@ -23,8 +23,8 @@ impl ByName {
         ByName::default()
     }
 
-    /// Whether such weights stay as they are, with a warning. Other weights of the layer are set, as
-    /// in Keras. By default it is an error.
+    /// Whether such weights stay as they are, with a warning. Other weights of the layer are set,
+    /// as in Keras. By default it is an error.
     pub fn skip_mismatch(mut self, skip: bool) -> ByName {
         self.skip_mismatch = skip;
         self
