@@ -34,6 +34,8 @@ mod fit;
 mod json;
 mod layout;
 mod model;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod pad_sequences;
 mod plot;
 mod programs;
