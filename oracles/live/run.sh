@@ -33,6 +33,8 @@ parquet            estimand-data-parquet  columnar_exchange
 hdf5               estimand-hdf5          hdf5_exchange
 keras_models       estimand               keras_exchange
 keras_files        keras_files            keras_files_exchange
+onnx               onnx                   onnx_exchange
+onnx_programs      onnx                   program_exchange
 layers             estimand-nn            layer_exchange
 objects            estimand-nn            object_exchange
 records            estimand-data          record_exchange
@@ -55,6 +57,8 @@ while read -r _ crate example; do
         decoders+=(-p "$crate" --example "$example")
     elif [ "$crate" = keras_files ]; then
         cargo build --quiet -p estimand --features keras_files --example "$example" </dev/null
+    elif [ "$crate" = onnx ]; then
+        cargo build --quiet -p estimand -p estimand-onnx --features estimand/onnx --example "$example" </dev/null
     elif [ "$crate" = estimand-serve ] || [ "$crate" = estimand-hdf5 ]; then
         servers+=(-p "$crate" --example "$example")
     else
@@ -68,7 +72,7 @@ if [ ${#servers[@]} -gt 0 ]; then cargo build --quiet --release "${servers[@]}";
 # check NAME CRATE EXAMPLE: one check, its output and its time.
 check() {
     local name=$1 profile=release example=$3 start=$SECONDS
-    if [ "$2" = estimand-data-parquet ] || [ "$2" = keras_files ]; then profile=debug; fi
+    if [ "$2" = estimand-data-parquet ] || [ "$2" = keras_files ] || [ "$2" = onnx ]; then profile=debug; fi
     mkdir "$scratch/$name"
     if "$python" "oracles/live/$name.py" "${CARGO_TARGET_DIR:-target}/$profile/examples/$example" "$scratch/$name" \
         >"$scratch/$name.log" 2>&1; then

@@ -103,6 +103,8 @@ pub mod graph {
     pub use estimand_cpu::Cpu;
     pub use estimand_engine::{Compiled, Eval, HostProgram, Session};
     pub use estimand_graph::*;
+    #[cfg(feature = "onnx")]
+    pub use estimand_onnx as onnx;
     pub use estimand_reference::Reference;
     pub use estimand_tf::{graph_def, saved_model, saved_model_writer};
 }

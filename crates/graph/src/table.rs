@@ -103,6 +103,11 @@ impl LookupTable {
         &self.vocabulary
     }
 
+    /// The id of terms that are not in the table.
+    pub fn unknown(&self) -> Unknown {
+        self.unknown
+    }
+
     /// The file that the terms were read from, and the number of lines read. An export copies the
     /// file.
     pub fn file(&self) -> Option<(&Path, Option<usize>)> {

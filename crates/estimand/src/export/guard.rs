@@ -15,14 +15,12 @@ use estimand_tf::saved_model_writer::SignatureOf;
 use tracing::info;
 
 use super::Built;
-use super::feeds::feeds;
-use crate::kept_rows::TrainingRows;
+use super::receiver::ServingInputReceiver;
 
-/// Asks the live model. Rows that it refuses are left out.
+/// Asks the live model. Rows that it refuses are left out. `feeds` makes the rows of a receiver.
 pub(super) fn ask(
     built: &[Built],
-    kept: Option<&TrainingRows>,
-    with_rows: bool,
+    feeds: impl Fn(&ServingInputReceiver) -> Vec<Feed>,
     executor: &dyn Executor,
     state: &dyn State,
 ) -> Result<Golden> {
@@ -36,7 +34,7 @@ pub(super) fn ask(
         }
         let compiled = Compiled::new(executor, Program::new(one.body.clone(), &fetches)?)?;
         let mut answered: Vec<(usize, Vec<Array>)> = Vec::new();
-        for feed in feeds(&one.receiver, kept, with_rows) {
+        for feed in feeds(&one.receiver) {
             match one.run(&compiled, state, &feed) {
                 Ok(outputs) => {
                     answered.push((golden.feeds.len(), outputs));

@@ -11,6 +11,8 @@ mod feeds;
 mod folder;
 mod guard;
 mod modes;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod receiver;
 mod signatures;
 
@@ -39,6 +41,8 @@ use document::Document;
 pub use exporters::{BestExporter, FinalExporter, LatestExporter};
 use folder::Unpublished;
 pub use modes::{ExportAllSpec, MetricOps, SupervisedInputReceiver, SupervisedOutput, SupervisedReceiver};
+#[cfg(feature = "onnx")]
+pub(crate) use onnx::OnnxGraph;
 pub use receiver::{Receiver, ServingInputReceiver};
 
 /// What to export, and from which checkpoint. A [`Receiver`] converts to it. The default has the
@@ -194,6 +198,14 @@ impl Estimator {
         self.write_document(export, (&built, &serve), model, checksums, rows)
     }
 
+    /// The rows that the training has kept, if they can be read.
+    fn kept_rows(&self) -> Option<TrainingRows> {
+        TrainingRows::read(self.model_dir()).unwrap_or_else(|error| {
+            warn!("The export is not checked with rows of the training: {error}");
+            None
+        })
+    }
+
     /// Asks the live model, and writes its answers and what it is beside the graph for serving.
     fn write_document(
         &self,
@@ -203,12 +215,10 @@ impl Estimator {
         checksums: BTreeMap<String, u32>,
         rows: Rows,
     ) -> Result<Written> {
-        let kept = TrainingRows::read(self.model_dir()).unwrap_or_else(|error| {
-            warn!("The export is not checked with rows of the training: {error}");
-            None
-        });
+        let kept = self.kept_rows();
         let Frozen { state, manifest, global_step } = model;
-        let golden = guard::ask(built, kept.as_ref(), rows.with_rows, &*self.config().executor(), &*state)?;
+        let feeds = |receiver: &ServingInputReceiver| feeds::feeds(receiver, kept.as_ref(), rows.with_rows);
+        let golden = guard::ask(built, feeds, &*self.config().executor(), &*state)?;
         let read = self.columns().and_then(|columns| make_parse_example_spec(columns).ok());
         let document = Document {
             global_step,

@@ -36,6 +36,8 @@ mod json;
 mod layout;
 mod model;
 mod on_batch;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod pad_sequences;
 mod plot;
 mod programs;

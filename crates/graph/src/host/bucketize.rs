@@ -22,7 +22,8 @@ impl Bucketize {
         Bucketize { boundaries: boundaries.iter().map(|b| b.to_bits()).collect() }
     }
 
-    fn values(&self) -> Vec<f32> {
+    /// The boundaries in rising order.
+    pub fn values(&self) -> Vec<f32> {
         self.boundaries.iter().map(|&bits| f32::from_bits(bits)).collect()
     }
 }

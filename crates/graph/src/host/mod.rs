@@ -9,7 +9,7 @@
 mod agree;
 pub mod assertion;
 mod bucketize;
-pub(crate) mod check;
+pub mod check;
 pub mod parse_example;
 pub mod ragged;
 pub mod sparse;
@@ -34,8 +34,8 @@ use crate::op::rules::OpRules;
 pub(crate) use crate::op::shape::{Inference, Specs};
 use crate::op::spelling::Spelling;
 
-pub(crate) use agree::Agree;
-pub(crate) use bucketize::Bucketize;
+pub use agree::Agree;
+pub use bucketize::Bucketize;
 pub(crate) use ragged::RowIds;
 pub use unique::Unique;
 

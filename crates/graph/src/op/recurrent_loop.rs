@@ -181,9 +181,7 @@ fn body(step: &Recurrent, dtype: DType, units: usize, writer: &mut dyn Spelling)
         let now = typed(typed(now, "Tparams", dtype_of(at)), "Tindices", DType::I32);
         nodes.push(typed(now, "Taxis", DType::I32));
     }
-    let graph = Graph::new();
-    let inputs = step_inputs(&graph, step, dtype, units);
-    let states = one_step(step, &inputs);
+    let (graph, _, states) = step_graph(step, dtype, units);
     let is_of_time = |at: usize| of_time.clone().any(|of_time| of_time == at);
     let names: Vec<String> =
         (0..slots.n).map(|at| if is_of_time(at) { at_step(at) } else { argument(&slots, at) }).collect();
@@ -207,6 +205,15 @@ fn body(step: &Recurrent, dtype: DType, units: usize, writer: &mut dyn Spelling)
         arguments.push((name, dtype));
     }
     Ok(Function { arguments, nodes, results })
+}
+
+/// Builds the graph of one step. Returns a placeholder for each input of the op, without the axis
+/// of time, and the states after the step.
+pub fn step_graph(step: &Recurrent, dtype: DType, units: usize) -> (Graph, Vec<Tensor>, Vec<Tensor>) {
+    let graph = Graph::new();
+    let inputs = step_inputs(&graph, step, dtype, units);
+    let states = one_step(step, &inputs);
+    (graph, inputs, states)
 }
 
 /// A placeholder for each input of the op, without the axis of time.

@@ -1,0 +1,163 @@
+//! Images: convolutions, pooling, other sizes. Ours have channels last, those of ONNX channels
+//! first, so an image is transposed before and after. Runtimes remove the pairs in between.
+
+use estimand_graph::Padding;
+use estimand_graph::op::{AvgPool, Conv2d, Conv2dBackpropInput, DepthwiseConv2d, MaxPool, PoolWindow, Resize, Window};
+use estimand_tensor::{Dim, Error, Result};
+
+use super::At;
+use crate::message::AttributeProto;
+use crate::refuse::no_counterpart;
+
+fn channels_first(at: &mut At<'_, '_, '_, '_>, x: &str) -> String {
+    at.transpose(x, &[0, 3, 1, 2])
+}
+
+fn channels_last(at: &mut At<'_, '_, '_, '_>, x: &str) -> String {
+    at.transpose(x, &[0, 2, 3, 1])
+}
+
+fn pair(name: &str, (a, b): (usize, usize)) -> AttributeProto {
+    AttributeProto::ints(name, [a as i64, b as i64])
+}
+
+/// The borders of a window: numbers if the size of the images is known.
+fn borders(padding: Padding, sizes: &[Dim], window: &Window, taps: (usize, usize)) -> Result<AttributeProto> {
+    let (Some(height), Some(width)) = (sizes[0].known(), sizes[1].known()) else {
+        let mode = match padding {
+            Padding::Same => "SAME_UPPER",
+            Padding::Valid => "VALID",
+        };
+        return Ok(AttributeProto::text("auto_pad", mode));
+    };
+    let place = |size, taps, stride, dilation| {
+        let place = padding.place(size, taps, stride, dilation);
+        place.ok_or_else(|| Error::shape(format!("a window of {taps} does not fit an image of {size}")))
+    };
+    let (_, top, bottom) = place(height, taps.0, window.strides.0, window.dilations.0)?;
+    let (_, left, right) = place(width, taps.1, window.strides.1, window.dilations.1)?;
+    Ok(AttributeProto::ints("pads", [top, left, bottom, right].map(|n| n as i64)))
+}
+
+/// The height and width of a filter.
+fn taps(at: &At<'_, '_, '_, '_>, i: usize) -> Result<(usize, usize)> {
+    match (at.dims(i)[0].known(), at.dims(i)[1].known()) {
+        (Some(height), Some(width)) => Ok((height, width)),
+        _ => no_counterpart(at, "the size of its filter is known only at run time"),
+    }
+}
+
+/// Convolution of images.
+pub(super) fn conv2d(at: &mut At<'_, '_, '_, '_>, op: &Conv2d) -> Result<String> {
+    let (x, filter) = (at.x(0)?, at.x(1)?);
+    let filter = at.transpose(&filter, &[3, 2, 0, 1]);
+    // Filters of a part of the channels are groups.
+    let group = match (at.dims(0)[3].known(), at.dims(1)[2].known()) {
+        (Some(channels), Some(seen)) if seen > 0 => channels / seen,
+        _ => 1,
+    };
+    convolution(at, &x, &filter, &op.window, group)
+}
+
+/// Convolution with filters for each channel.
+pub(super) fn depthwise_conv2d(at: &mut At<'_, '_, '_, '_>, op: &DepthwiseConv2d) -> Result<String> {
+    let (x, filter, (height, width)) = (at.x(0)?, at.x(1)?, taps(at, 1)?);
+    let Some(channels) = at.dims(1)[2].known() else {
+        return no_counterpart(at, "the number of its channels is known only at run time");
+    };
+    let filter = at.transpose(&filter, &[2, 3, 0, 1]);
+    let filter = at.reshape(&filter, &[-1, 1, height as i64, width as i64])?;
+    convolution(at, &x, &filter, &op.window, channels)
+}
+
+fn convolution(at: &mut At<'_, '_, '_, '_>, x: &str, filter: &str, window: &Window, group: usize) -> Result<String> {
+    let taps = taps(at, 1)?;
+    let attributes = vec![
+        pair("kernel_shape", taps),
+        pair("strides", window.strides),
+        pair("dilations", window.dilations),
+        AttributeProto::int("group", group as i64),
+        borders(window.padding, &at.dims(0)[1..3], window, taps)?,
+    ];
+    let x = channels_first(at, x);
+    let y = at.add_with("Conv", &[&x, filter], attributes);
+    Ok(channels_last(at, &y))
+}
+
+/// The transposed convolution: (filter, image) -> a larger image.
+pub(super) fn transposed_conv2d(at: &mut At<'_, '_, '_, '_>, op: &Conv2dBackpropInput) -> Result<String> {
+    let (filter, x, taps) = (at.x(0)?, at.x(1)?, taps(at, 0)?);
+    let (Some(height), Some(width)) = (op.shape.dims()[1].known(), op.shape.dims()[2].known()) else {
+        return no_counterpart(at, "the size of its image is known only at run time");
+    };
+    let Window { strides, dilations, padding } = op.window;
+    // The borders that the convolution of the larger image has, and the elements beyond its last
+    // window.
+    let place = |size: usize, taps: usize, stride: usize, dilation: usize| -> Result<(i64, i64, i64)> {
+        let found = padding.place(size, taps, stride, dilation);
+        let (n, before, after) =
+            found.ok_or_else(|| Error::shape(format!("a window of {taps} does not fit {size}")))?;
+        let covered = (n as i64 - 1) * stride as i64 + ((taps - 1) * dilation + 1) as i64;
+        Ok((before as i64, after as i64, size as i64 - (covered - (before + after) as i64)))
+    };
+    let (top, bottom, below) = place(height, taps.0, strides.0, dilations.0)?;
+    let (left, right, beside) = place(width, taps.1, strides.1, dilations.1)?;
+    let attributes = vec![
+        pair("kernel_shape", taps),
+        pair("strides", strides),
+        pair("dilations", dilations),
+        AttributeProto::ints("pads", [top, left, bottom, right]),
+        AttributeProto::ints("output_padding", [below, beside]),
+    ];
+    let filter = at.transpose(&filter, &[3, 2, 0, 1]);
+    let x = channels_first(at, &x);
+    let y = at.add_with("ConvTranspose", &[&x, &filter], attributes);
+    Ok(channels_last(at, &y))
+}
+
+/// The largest element under a window.
+pub(super) fn max_pool(at: &mut At<'_, '_, '_, '_>, op: &MaxPool) -> Result<String> {
+    pool(at, "MaxPool", &op.window, Vec::new())
+}
+
+/// The mean under a window, without the borders.
+pub(super) fn avg_pool(at: &mut At<'_, '_, '_, '_>, op: &AvgPool) -> Result<String> {
+    pool(at, "AveragePool", &op.window, vec![AttributeProto::int("count_include_pad", 0)])
+}
+
+fn pool(
+    at: &mut At<'_, '_, '_, '_>,
+    op: &str,
+    window: &PoolWindow,
+    mut attributes: Vec<AttributeProto>,
+) -> Result<String> {
+    let x = at.x(0)?;
+    let moved = Window { strides: window.strides, dilations: (1, 1), padding: window.padding };
+    attributes.extend([
+        pair("kernel_shape", window.size),
+        pair("strides", window.strides),
+        borders(window.padding, &at.dims(0)[1..3], &moved, window.size)?,
+    ]);
+    let x = channels_first(at, &x);
+    let y = at.add_with(op, &[&x], attributes);
+    Ok(channels_last(at, &y))
+}
+
+/// Another height and width.
+pub(super) fn resize(at: &mut At<'_, '_, '_, '_>, op: &Resize) -> Result<String> {
+    let (x, dims) = (at.x(0)?, at.dims(0));
+    let sizes = at.shape(&[dims[0], dims[3], op.size.0.into(), op.size.1.into()])?;
+    let centres = if op.half_pixel_centers { "half_pixel" } else { "asymmetric" };
+    let mut attributes = vec![
+        AttributeProto::text("mode", if op.bilinear { "linear" } else { "nearest" }),
+        AttributeProto::text("coordinate_transformation_mode", centres),
+    ];
+    if !op.bilinear {
+        // The pixel whose area holds the centre.
+        let nearest = if op.half_pixel_centers { "round_prefer_ceil" } else { "floor" };
+        attributes.push(AttributeProto::text("nearest_mode", nearest));
+    }
+    let x = channels_first(at, &x);
+    let y = at.add_with("Resize", &[&x, "", "", &sizes], attributes);
+    Ok(channels_last(at, &y))
+}
