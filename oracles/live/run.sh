@@ -32,9 +32,9 @@ events             estimand               event_exchange
 parquet            estimand-data-parquet  columnar_exchange
 hdf5               estimand-hdf5          hdf5_exchange
 keras_models       estimand               keras_exchange
-keras_files        keras_files            keras_files_exchange
-onnx               onnx                   onnx_exchange
-onnx_programs      onnx                   program_exchange
+keras_files        features               keras_files_exchange
+onnx               features               onnx_exchange
+onnx_programs      features               program_exchange
 layers             estimand-nn            layer_exchange
 objects            estimand-nn            object_exchange
 records            estimand-data          record_exchange
@@ -49,16 +49,15 @@ if [ $# -gt 0 ]; then
 fi
 checks=$(sed '/^$/d' <<<"$checks")
 
-# The decoders of Parquet take minutes to optimise, and the files of the check are small. The server and HDF5 are no default members. The
-# other crates are, and are built together with the features that they have together.
-programs=() decoders=() servers=()
+# The decoders of Parquet take minutes to optimise, and the files of the check are small. The server and HDF5 are no default members. What
+# needs a feature of `estimand` that is off by default is built with all of them, as the tests in .ci/run are. The other crates are
+# built together with the features that they have together.
+programs=() decoders=() servers=() featured=()
 while read -r _ crate example; do
     if [ "$crate" = estimand-data-parquet ]; then
         decoders+=(-p "$crate" --example "$example")
-    elif [ "$crate" = keras_files ]; then
-        cargo build --quiet -p estimand --features keras_files --example "$example" </dev/null
-    elif [ "$crate" = onnx ]; then
-        cargo build --quiet -p estimand -p estimand-onnx --features estimand/onnx --example "$example" </dev/null
+    elif [ "$crate" = features ]; then
+        featured+=(--example "$example")
     elif [ "$crate" = estimand-serve ] || [ "$crate" = estimand-hdf5 ]; then
         servers+=(-p "$crate" --example "$example")
     else
@@ -67,12 +66,15 @@ while read -r _ crate example; do
 done <<<"$checks"
 if [ ${#programs[@]} -gt 0 ]; then cargo build --quiet --release "${programs[@]}"; fi
 if [ ${#decoders[@]} -gt 0 ]; then cargo build --quiet "${decoders[@]}"; fi
+if [ ${#featured[@]} -gt 0 ]; then
+    cargo build --quiet -p estimand -p estimand-onnx --features estimand/keras_files,estimand/download,estimand/onnx "${featured[@]}"
+fi
 if [ ${#servers[@]} -gt 0 ]; then cargo build --quiet --release "${servers[@]}"; fi
 
 # check NAME CRATE EXAMPLE: one check, its output and its time.
 check() {
     local name=$1 profile=release example=$3 start=$SECONDS
-    if [ "$2" = estimand-data-parquet ] || [ "$2" = keras_files ] || [ "$2" = onnx ]; then profile=debug; fi
+    if [ "$2" = estimand-data-parquet ] || [ "$2" = features ]; then profile=debug; fi
     mkdir "$scratch/$name"
     if "$python" "oracles/live/$name.py" "${CARGO_TARGET_DIR:-target}/$profile/examples/$example" "$scratch/$name" \
         >"$scratch/$name.log" 2>&1; then
