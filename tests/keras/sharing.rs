@@ -149,8 +149,8 @@ fn mistakes_in_sharing_are_named() {
     assert!(error.contains("`d/kernel`") && error.contains("`inner/d/kernel`"), "{error}");
 }
 
-/// A model stays in its thread, but symbolic values do not: models in two threads may train the same
-/// weights.
+/// A model stays in its thread, but symbolic values do not: models in two threads may train the
+/// same weights.
 #[test]
 fn threads_may_train_the_same_weights() {
     let x = Input::new([2]).tensor();

@@ -124,7 +124,8 @@ fn legacy_of(given: &Optimizer) -> Result<Optimizer> {
     if given.decay().is_some() {
         return refused("weight_decay");
     }
-    // AdamW and Lion have one generation alone. A rule of one's own cannot be written and stays.
+    // AdamW, Lion and Adafactor have one generation alone. A rule of one's own cannot be written
+    // and stays.
     let Ok(mut document) = optimizer::to_json(given) else { return Ok(given.clone()) };
     if let Some(config) = document["config"].as_object_mut() {
         config.remove("use_ema");
