@@ -4,7 +4,7 @@
 //!     program_exchange FOLDER FIRST_SEED COUNT
 //!
 //! One in three programs is one of the host: strings, ragged features, tables, lookups. A folder
-//! `SEED` has `model.onnx`, `input_0.pb`, .. and `output_0.pb`, ... Fetches that ONNX cannot express
+//! `SEED` has `model.onnx`, `input_0.pb`, .. and `output_0.pb`, ... Results that ONNX cannot say
 //! are left out; `refused.txt` has a line for each, the kind of its op and the error.
 
 use std::env;

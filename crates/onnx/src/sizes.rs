@@ -1,4 +1,4 @@
-//! Sizes that are known only at run time, computed in the graph: each is an i64 list of one element,
+//! Sizes that are known only at run time, computed in the graph. Each is an i64 list of one value,
 //! read from the shape of a fed value or made by the symbol's formula, and written once.
 
 use std::collections::BTreeSet;

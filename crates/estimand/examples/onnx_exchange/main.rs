@@ -1,8 +1,8 @@
 //! Our side of ONNX models that onnxruntime runs (oracles/live/onnx.py).
 //!
 //! `CASE ROWS.json FOLDER` trains a model for a few steps on the rows, exports it to `FOLDER/onnx`,
-//! writes its own predictions of the rows to `FOLDER/answers.json`, and prints the export. `refused`
-//! prints the errors of models that cannot be exported.
+//! writes its own predictions of the rows to `FOLDER/answers.json`, and prints the export. The case
+//! `refused` prints the errors of models that cannot be exported.
 //!
 //! `ROWS.json` has features and labels by name: `{"sizes", "dtype", "values"}`. A feature with
 //! `"ragged": true` is padded, as the model's input is.

@@ -13,7 +13,7 @@ mod shape;
 mod slice;
 
 use estimand_graph::Op;
-use estimand_tensor::Result;
+use estimand_tensor::{Error, Result};
 
 use crate::host;
 use crate::message::AttributeProto;
@@ -29,7 +29,7 @@ const STATE: &str = "it changes variables, and an ONNX model only predicts";
 /// Writes a node. Returns the names of its outputs.
 pub(crate) fn write(at: &mut At<'_, '_, '_, '_>) -> Result<Vec<String>> {
     let one = match &at.node.op {
-        Op::Placeholder(_) => at.writer.name(at.node.inputs[0])?,
+        Op::Placeholder(_) => return Err(Error::internal("a placeholder is fed, not written")),
         Op::Constant(constant) => at.constant(&constant.0)?,
         Op::Variable(variable) => {
             let name = &at.writer.body.variables().spec(variable.0).name;

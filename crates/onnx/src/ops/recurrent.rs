@@ -1,4 +1,4 @@
-//! Recurrent networks as `Loop`: its body takes one step, on nodes that are written like all others.
+//! Recurrent networks as `Loop`: its body takes one step, on nodes that are written like others.
 //!
 //! ONNX has `LSTM` and `GRU` too. They compute the products of the inputs themselves, which our op
 //! is given, and know neither masks in the middle of a sequence nor all of Keras' functions. `Scan`
