@@ -34,6 +34,7 @@ const OTHERS: &[&str] = &[
     "LookupTable::n_ids",
     "LookupTable::n_oov_buckets",
     "LookupTable::new",
+    "LookupTable::unknown",
     "LookupTable::vocabulary",
     "RaggedTensor::feed",
     "RaggedTensor::n_rows",
