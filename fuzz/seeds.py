@@ -88,6 +88,8 @@ for i, row in enumerate(rows):
     seed("csv", f"rows_{i}", row)
     seed("files", f"rows_{i}", row)
 seed("files", "not_a_number", "~ejf\rnan\n")
+# A quote after a byte order mark, with a line end in the quotes.
+seed("files", "marked_quote", b'\xef\xbb\xbf".a,\xbf4\na."\n\xb5,')
 seed("files", "records", (FIXTURES / "wire_records.tfrecord").read_bytes())
 
 seed("schema", "columns", '[columns.age]\ntype = "f32"\nmin = 0.0\nmax = 120.0\nrequired = true\n\n[columns.job]\ntype = "string"\nkind = "vocabulary"\ndomain = ["clerk", "chef"]\ndefault = ""\n')
