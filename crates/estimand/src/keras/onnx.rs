@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use estimand_graph::Graph;
+use estimand_graph::{Graph, State};
 use estimand_tensor::{Error, Mode, Result};
 use indexmap::IndexMap;
 
@@ -40,7 +40,7 @@ impl Model {
         let inputs: IndexMap<String, _> = names.zip(inputs).collect();
         let outputs = self.recipe.output_names().into_iter().zip(outputs.into_iter().map(|output| output.tensor));
         let onnx = OnnxGraph { graph: &graph, inputs, outputs: outputs.collect() };
-        let (executor, state) = (&*self.weights.executor, &*self.weights.state);
-        onnx.export(base.as_ref(), executor, state).map_err(|e| place(e, self.name()))
+        let export = |state: &dyn State| onnx.export(base.as_ref(), &*self.weights.executor, state);
+        self.weights.with_state(export).map_err(|e| place(e, self.name()))
     }
 }

@@ -98,6 +98,13 @@ impl Weights {
         Ok(())
     }
 
+    /// Reads the state, with what other models have changed.
+    #[cfg(feature = "onnx")]
+    pub fn with_state<T>(&self, read: impl FnOnce(&dyn State) -> Result<T>) -> Result<T> {
+        self.catch_up()?;
+        read(self.values.lock().state())
+    }
+
     /// Runs a program on feeds that its host part has prepared. A training step is counted.
     pub fn run(&mut self, compiled: &Compiled, feeds: &[Array], outputs: &mut Vec<Array>) -> Result<()> {
         let args = RunArgs { feeds, step: self.step, seed: self.seed, ..RunArgs::default() };
