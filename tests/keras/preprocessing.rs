@@ -202,5 +202,9 @@ fn sequences_are_padded_as_keras_pads_them() -> Result<()> {
     assert_eq!(padded(rows().maxlen(2))?, [0, 1, 3, 4, 0, 0]);
     let post = rows().maxlen(2).padding(Side::Post).truncating(Side::Post).value(9);
     assert_eq!(padded(post)?, [1, 9, 2, 3, 9, 9]);
+    // More than any machine has is an error, not the end of the program.
+    for maxlen in [usize::MAX, usize::MAX / 16, 1 << 45] {
+        assert!(rows().maxlen(maxlen).array().is_err(), "{maxlen}");
+    }
     Ok(())
 }

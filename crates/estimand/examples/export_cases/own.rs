@@ -1,13 +1,15 @@
 //! Model functions for `export_exchange`: images, sequences, attention, and every layer.
 
-use estimand::nn::column::{
-    sequence_categorical_column_with_hash_bucket, sequence_input_layer, sequence_numeric_column,
-};
-use estimand::nn::{ALL_LAYERS, BatchNorm, Bidirectional, Gru, LayerNorm, MultiHeadAttention, SimpleRnn};
+use estimand::nn::column::{sequence_categorical_column_with_hash_bucket, sequence_numeric_column};
+use estimand::nn::{ALL_LAYERS, BatchNorm};
 use estimand::prelude::*;
 
 #[path = "../../../nn/tests/nn/all_options.rs"]
 mod all_options;
+#[path = "sequences.rs"]
+mod shared;
+
+use shared::adam;
 
 /// The sizes of the feature `pixels`.
 pub const PIXELS: [usize; 3] = [8, 8, 4];
@@ -34,10 +36,6 @@ fn sequences() -> Columns {
     columns![embedding_column(words, 4), sequence_numeric_column("steps")]
 }
 
-fn adam() -> Optimizer {
-    Optimizer::new(Adam::default(), 0.01)
-}
-
 fn cnn(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     let net = Conv2d::new(6, 3).relu().apply(&cx.feature("pixels"));
     let net = MaxPool2d::new(2).apply(&BatchNorm::new().apply(&net));
@@ -47,29 +45,15 @@ fn cnn(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
 }
 
 fn lstm(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
-    let last = Lstm::new(6).dropout(0.2).recurrent_dropout(0.2).apply(&LayerInputs::of(&x).lengths(&lengths));
-    BinaryClassHead::new().spec(cx, &Dense::new(1).apply(&last), adam())
+    shared::lstm(cx, sequences())
 }
 
-/// A loop after a loop, both ways through time, and a loop without a mask.
 fn recurrent(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
-    let all = Lstm::new(5).return_sequences(true).apply(&LayerInputs::of(&x).lengths(&lengths));
-    let both = Bidirectional::new(Gru::new(3)).apply(&LayerInputs::of(&all).lengths(&lengths));
-    let plain = SimpleRnn::new(3).apply(&x);
-    let joined = Tensor::concat(&[&both, &plain], 1);
-    RegressionHead::new().spec(cx, &Dense::new(1).apply(&joined), adam())
+    shared::recurrent(cx, sequences())
 }
 
 fn attention(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
-    let is_step = cx.graph().range(x.shape().dims()[1], DType::I64).less(lengths.expand_dims(1));
-    let seen = MultiHeadAttention::new(2, 3).apply(&LayerInputs::of(&x).attention_mask(&is_step.expand_dims(1)));
-    let seen = LayerNorm::new().apply(&(seen + &x));
-    let counted = (seen * is_step.cast(DType::F32).expand_dims(2)).sum_axes(1);
-    let pooled = counted / lengths.cast(DType::F32).maximum(1.0).expand_dims(1);
-    MultiClassHead::new(3).spec(cx, &Dense::new(3).apply(&pooled), adam())
+    shared::attention(cx, sequences())
 }
 
 /// A model with predictions of its own, from ops and not from layers.

@@ -3,12 +3,17 @@
 use std::path::Path;
 
 use estimand::graph::Combiner;
+use estimand::nn::BatchNorm;
 use estimand::nn::column::{
-    sequence_categorical_column_with_vocabulary_list, sequence_input_layer, sequence_numeric_column, shared_embeddings,
+    sequence_categorical_column_with_vocabulary_list, sequence_numeric_column, shared_embeddings,
     weighted_categorical_column,
 };
-use estimand::nn::{BatchNorm, Bidirectional, Gru, LayerNorm, MultiHeadAttention, SimpleRnn};
 use estimand::prelude::*;
+
+#[path = "../export_cases/sequences.rs"]
+mod shared;
+
+use shared::adam;
 
 const JOBS: [&str; 5] = ["nurse", "cook", "clerk", "pilot", "K\u{f6}nig"];
 const TAGS: [&str; 4] = ["a", "b", "c", "d"];
@@ -83,10 +88,6 @@ fn deep(folder: &Path) -> Result<Columns> {
     Ok(all.into())
 }
 
-fn adam() -> Optimizer {
-    Optimizer::new(Adam::default(), 0.01)
-}
-
 /// The CNN of MNIST, with batch normalization.
 fn cnn(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     let net = Conv2d::new(8, 5).same().relu().apply(&cx.feature("pixels"));
@@ -104,29 +105,15 @@ fn sequences() -> Columns {
 }
 
 fn lstm(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
-    let last = Lstm::new(6).dropout(0.2).recurrent_dropout(0.2).apply(&LayerInputs::of(&x).lengths(&lengths));
-    BinaryClassHead::new().spec(cx, &Dense::new(1).apply(&last), adam())
+    shared::lstm(cx, sequences())
 }
 
-/// A loop after a loop, both ways through time, and a loop without a mask.
 fn recurrent(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
-    let all = Lstm::new(5).return_sequences(true).apply(&LayerInputs::of(&x).lengths(&lengths));
-    let both = Bidirectional::new(Gru::new(3)).apply(&LayerInputs::of(&all).lengths(&lengths));
-    let plain = SimpleRnn::new(3).apply(&x);
-    let joined = Tensor::concat(&[&both, &plain], 1);
-    RegressionHead::new().spec(cx, &Dense::new(1).apply(&joined), adam())
+    shared::recurrent(cx, sequences())
 }
 
 fn attention(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let (x, lengths) = sequence_input_layer(cx.features(), sequences());
-    let is_step = cx.graph().range(x.shape().dims()[1], DType::I64).less(lengths.expand_dims(1));
-    let seen = MultiHeadAttention::new(2, 3).apply(&LayerInputs::of(&x).attention_mask(&is_step.expand_dims(1)));
-    let seen = LayerNorm::new().apply(&(seen + &x));
-    let counted = (seen * is_step.cast(DType::F32).expand_dims(2)).sum_axes(1);
-    let pooled = counted / lengths.cast(DType::F32).maximum(1.0).expand_dims(1);
-    MultiClassHead::new(3).spec(cx, &Dense::new(3).apply(&pooled), adam())
+    shared::attention(cx, sequences())
 }
 
 /// Ops that layers do not use, each a prediction.

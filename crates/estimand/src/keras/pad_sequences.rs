@@ -1,6 +1,6 @@
 //! `pad_sequences`: sequences of different lengths as one array.
 
-use estimand_tensor::{Array, Element, Result};
+use estimand_tensor::{Array, Element, Error, Result, element_count};
 
 /// Pads sequences to one length, as `tf.keras.utils.pad_sequences`.
 ///
@@ -71,7 +71,12 @@ impl<T: Element> PadSequences<T> {
     /// The array `[sequences, maxlen]`.
     pub fn array(self) -> Result<Array> {
         let length = self.maxlen.unwrap_or_else(|| self.rows.iter().map(Vec::len).max().unwrap_or(0));
-        let mut all = Vec::with_capacity(self.rows.len() * length);
+        let dims = [self.rows.len(), length];
+        let mut all = Vec::new();
+        all.try_reserve_exact(element_count(&dims)?).map_err(|_| {
+            Error::shape(format!("there is not enough memory for {} sequences of {length} steps", dims[0]))
+                .help("choose a smaller maxlen")
+        })?;
         for row in &self.rows {
             let kept = match self.truncating {
                 Side::Pre => &row[row.len().saturating_sub(length)..],
@@ -83,6 +88,6 @@ impl<T: Element> PadSequences<T> {
                 Side::Post => all.extend(kept.iter().copied().chain(fill)),
             }
         }
-        Array::from_vec([self.rows.len(), length], all)
+        Array::from_vec(dims, all)
     }
 }
