@@ -1,5 +1,5 @@
-//! Model functions over sequences, for the exports to SavedModels and to ONNX. Their columns differ:
-//! ONNX has no hashes.
+//! Model functions over sequences, for the exports to SavedModels and to ONNX. Their columns
+//! differ: ONNX has no hashes.
 
 use estimand::nn::column::sequence_input_layer;
 use estimand::nn::{Bidirectional, Gru, LayerNorm, MultiHeadAttention, SimpleRnn};
