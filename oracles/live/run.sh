@@ -14,27 +14,27 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= PYTHONDONTWRITEBYTECODE=1
 
-# The name of the check (oracles/live/NAME.py), the crate and its example. Those that take longest come first.
+# The name of the check (oracles/live/NAME.py), the crate (`more`: one of .ci/more) and its example. Those that take longest come first.
 checks='
+keras_models       estimand               keras_exchange
 premade            estimand               premade_exchange
 saved_ops          estimand-tf            saved_model_predict
 graphdef           estimand-tf            graph_exchange
 export             estimand               export_exchange
 export_modes       estimand               export_modes_exchange
-serve              estimand-serve         serve_exchange
-serve_page         estimand-serve         serve_exchange
+serve              more                   serve_exchange
+serve_page         more                   serve_exchange
 saved_model        estimand-tf            saved_model_predict
 saved_model_v2     estimand-tf            saved_model_predict
 ping_pong          estimand               ping_pong
 warm_start         estimand               warm_start_exchange
 tensorboard_pages  estimand               tensorboard_runs
 events             estimand               event_exchange
-parquet            estimand-data-parquet  columnar_exchange
-hdf5               estimand-hdf5          hdf5_exchange
-keras_models       estimand               keras_exchange
-keras_files        features               keras_files_exchange
-onnx               features               onnx_exchange
-onnx_programs      features               program_exchange
+parquet            more                   columnar_exchange
+hdf5               more                   hdf5_exchange
+keras_files        more                   keras_files_exchange
+onnx               more                   onnx_exchange
+onnx_programs      more                   program_exchange
 layers             estimand-nn            layer_exchange
 objects            estimand-nn            object_exchange
 records            estimand-data          record_exchange
@@ -49,32 +49,20 @@ if [ $# -gt 0 ]; then
 fi
 checks=$(sed '/^$/d' <<<"$checks")
 
-# The decoders of Parquet take minutes to optimise, and the files of the check are small. The server and HDF5 are no default members. What
-# needs a feature of `estimand` that is off by default is built with all of them, as the tests in .ci/run are. The other crates are
-# built together with the features that they have together.
-programs=() decoders=() servers=() featured=()
+# What .ci/run has built for its tests is taken from there: the files of these checks are small. The other crates are built together, with
+# the features that they have together.
+source .ci/more
+programs=() others=()
 while read -r _ crate example; do
-    if [ "$crate" = estimand-data-parquet ]; then
-        decoders+=(-p "$crate" --example "$example")
-    elif [ "$crate" = features ]; then
-        featured+=(--example "$example")
-    elif [ "$crate" = estimand-serve ] || [ "$crate" = estimand-hdf5 ]; then
-        servers+=(-p "$crate" --example "$example")
-    else
-        programs+=(--example "$example")
-    fi
+    if [ "$crate" = more ]; then others+=(--example "$example"); else programs+=(--example "$example"); fi
 done <<<"$checks"
 if [ ${#programs[@]} -gt 0 ]; then cargo build --quiet --release "${programs[@]}"; fi
-if [ ${#decoders[@]} -gt 0 ]; then cargo build --quiet "${decoders[@]}"; fi
-if [ ${#featured[@]} -gt 0 ]; then
-    cargo build --quiet -p estimand -p estimand-onnx --features estimand/keras_files,estimand/download,estimand/onnx "${featured[@]}"
-fi
-if [ ${#servers[@]} -gt 0 ]; then cargo build --quiet --release "${servers[@]}"; fi
+if [ ${#others[@]} -gt 0 ]; then cargo build --quiet "${more[@]}" "${others[@]}"; fi
 
 # check NAME CRATE EXAMPLE: one check, its output and its time.
 check() {
     local name=$1 profile=release example=$3 start=$SECONDS
-    if [ "$2" = estimand-data-parquet ] || [ "$2" = features ]; then profile=debug; fi
+    if [ "$2" = more ]; then profile=debug; fi
     mkdir "$scratch/$name"
     if "$python" "oracles/live/$name.py" "${CARGO_TARGET_DIR:-target}/$profile/examples/$example" "$scratch/$name" \
         >"$scratch/$name.log" 2>&1; then

@@ -169,8 +169,11 @@ impl Error {
 
     /// Adds help: the name among `known` that is nearest to `name`, or a list of them.
     pub fn suggest<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
-        let known: Vec<&str> = known.into_iter().collect();
-        match (nearest_name(name, known.iter().copied()), &known[..]) {
+        self.suggest_of(name, &known.into_iter().collect::<Vec<&str>>())
+    }
+
+    fn suggest_of(self, name: &str, known: &[&str]) -> Error {
+        match (nearest_name(name, known.iter().copied()), known) {
             (Some(near), _) => self.help(format!("did you mean `{near}`?")),
             (None, []) => self.help("there is none"),
             (None, [only]) => self.help(format!("there is only `{only}`")),

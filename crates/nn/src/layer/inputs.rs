@@ -1,5 +1,7 @@
 //! `LayerInputs`: the tensors that a layer is applied to, and what else a call passes.
 
+use std::ops::RangeInclusive;
+
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Error, Mode};
 
@@ -158,10 +160,15 @@ impl LayerInputs {
     /// tensor that stands for the error.
     #[track_caller]
     pub(crate) fn check<L: Layer + ?Sized>(&self, layer: &L) -> Option<Tensor> {
+        self.meet(&Demands { kind: layer.kind(), n_inputs: layer.n_inputs(), named: layer.named_inputs() })
+    }
+
+    #[track_caller]
+    fn meet(&self, layer: &Demands) -> Option<Tensor> {
         let Some(first) = self.all().next() else {
             // Without inputs there is no graph to record the error in. A new empty graph reports it
             // when it is used.
-            let text = format!("{} got no tensors; expected at least one", layer.kind());
+            let text = format!("{} got no tensors; expected at least one", layer.kind);
             return Some(Graph::new().error(Error::config(text)));
         };
         if let Some(poisoned) = self.all().find(|t| t.is_poisoned()) {
@@ -172,13 +179,13 @@ impl LayerInputs {
         Some(first.graph().error(error))
     }
 
-    fn complaint<L: Layer + ?Sized>(&self, layer: &L, first: &Tensor) -> Option<Error> {
-        let kind = layer.kind();
+    fn complaint(&self, layer: &Demands, first: &Tensor) -> Option<Error> {
+        let kind = layer.kind;
         if let Some(other) = self.all().find(|t| !t.graph().same(first.graph())) {
             let text = format!("{kind} got tensors of different graphs: {} and {}", first.describe(), other.describe());
             return Some(Error::config(text));
         }
-        let (n, expected) = (self.tensors.len(), layer.n_inputs());
+        let (n, expected) = (self.tensors.len(), &layer.n_inputs);
         if !expected.contains(&n) {
             let given: Vec<String> = self.tensors.iter().map(Tensor::describe).collect();
             let expected = match (*expected.start(), *expected.end()) {
@@ -192,7 +199,7 @@ impl LayerInputs {
         }
         let flags = self.uses_causal_mask.then_some(CAUSAL_MASK);
         let mut names = self.named.iter().map(|(name, _)| name.as_str()).chain(flags);
-        let known = layer.named_inputs();
+        let known = layer.named;
         let name = names.find(|name| !known.contains(name))?;
         let error = Error::config(format!("{kind} got `{name}`, which it does not take"));
         Some(match known.is_empty() {
@@ -200,6 +207,13 @@ impl LayerInputs {
             false => error.suggest(name, known.iter().copied()),
         })
     }
+}
+
+/// What a layer says of its inputs. The checks are compiled once for all layers.
+struct Demands {
+    kind: &'static str,
+    n_inputs: RangeInclusive<usize>,
+    named: &'static [&'static str],
 }
 
 /// What a layer can be applied to: a tensor, an array or list of tensors, or [`LayerInputs`].
