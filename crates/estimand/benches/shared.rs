@@ -71,8 +71,10 @@ fn predict() -> Result<()> {
     let folder = folder("predict")?;
     let (estimator, rows) = census_model(&folder)?;
     estimator.train(TrainSpec::new(rows.batch(512).drop_remainder()).steps(20))?;
-    let batches: Vec<Batch> = rows.batch(1).take(256).iter().collect::<Result<_>>()?;
-    let predictor = estimator.predictor(&batches[0])?;
+    // Each thread has rows of its own, as each request has.
+    let rows = rows.batch(1).take(256);
+    let batches: Vec<Vec<Batch>> = (0..8).map(|_| rows.iter().collect::<Result<_>>()).collect::<Result<_>>()?;
+    let predictor = estimator.predictor(&batches[0][0])?;
     // Rows a second of some threads together, the best of some rounds.
     let throughput = |n_threads: usize| {
         let n = 4_000;
@@ -80,11 +82,11 @@ fn predict() -> Result<()> {
         for _ in 0..5 {
             let start = Instant::now();
             std::thread::scope(|threads| {
-                for thread in 0..n_threads {
-                    let (predictor, batches) = (&predictor, &batches);
+                for batches in &batches[..n_threads] {
+                    let predictor = &predictor;
                     threads.spawn(move || {
                         for i in 0..n {
-                            predictor.predict(&batches[(i + thread * 31) % batches.len()]).expect("a prediction");
+                            predictor.predict(&batches[i % batches.len()]).expect("a prediction");
                         }
                     });
                 }

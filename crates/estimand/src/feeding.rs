@@ -195,6 +195,7 @@ impl Binding {
     /// Same as [`bind`](Binding::bind), but reuses a list that is no longer needed.
     fn bind_into(&self, batch: &Batch, of_hooks: &HookFeeds, mut values: Vec<Array>) -> Result<Vec<Array>> {
         values.clear();
+        values.reserve(self.sources.len());
         for source in &self.sources {
             values.push(source.find(batch, of_hooks)?);
         }

@@ -150,7 +150,24 @@ impl LookupIds {
     }
 }
 
+/// So few ids are compared with each other: that is quicker than a table in new memory. A row alone
+/// has few.
+const FEW_IDS: usize = 8;
+
+/// The ids, each once in the order of its first place, and the place among them of each id.
 fn distinct(ids: &[i64]) -> Result<(Array, Array)> {
+    if ids.len() <= FEW_IDS {
+        let mut distinct: Vec<i64> = Vec::with_capacity(ids.len());
+        let place = |id: &i64| {
+            let known = distinct.iter().position(|known| known == id);
+            known.unwrap_or_else(|| {
+                distinct.push(*id);
+                distinct.len() - 1
+            }) as i32
+        };
+        let places: Vec<i32> = ids.iter().map(place).collect();
+        return Ok((Array::from(distinct), Array::from(places)));
+    }
     let mut distinct = vec![0; ids.len()];
     let mut places = vec![0; ids.len()];
     let mut scratch = vec![0; scatter::unique_scratch_len(ids.len())];
@@ -182,6 +199,18 @@ mod tests {
         assert_eq!(sum[3].as_slice::<f32>().unwrap(), [1.0, 0.0, 3.0, 4.0]);
         let error = lookup(false).run(&[&ids, &splits, &Array::from([1f32])]).unwrap_err();
         assert!(error.to_string().contains("1 weights for 5 ids"));
+    }
+
+    /// Few ids and many take different ways: ids in a circle of five, by hand.
+    #[test]
+    fn few_and_many_ids_have_the_same_order() {
+        for n in [0, 1, 2, FEW_IDS, FEW_IDS + 1, 100] {
+            let ids: Vec<i64> = (0..n as i64).map(|i| 100 - i % 5).collect();
+            let (distinct, places) = distinct(&ids).unwrap();
+            assert_eq!(distinct.as_slice::<i64>().unwrap(), &[100, 99, 98, 97, 96][..n.min(5)]);
+            let expected: Vec<i32> = (0..n as i32).map(|i| i % 5).collect();
+            assert_eq!(places.as_slice::<i32>().unwrap(), expected);
+        }
     }
 
     #[test]
