@@ -4,11 +4,11 @@
 //! `cargo run --release --example multi_worker_mnist -- FOLDER [MODEL_FOLDER]`, where FOLDER (or
 //! `$ESTIMAND_DATA/mnist`) holds the four IDX files. Without them it is an error.
 //!
-//! What differs from the article: this version trains in one process, so the cluster has one worker,
-//! and there is no strategy to choose; if `TF_CONFIG` is not set, the program sets it so. A second
-//! process whose `TF_CONFIG` says `evaluator` evaluates the checkpoints of the first one, if both
-//! name the same MODEL_FOLDER. The files are not downloaded. The learning rate is the article's,
-//! with which one pass over the images learns little.
+//! What differs from the article: this version trains in one process, so the cluster has one
+//! worker, and there is no strategy to choose; if `TF_CONFIG` is not set, the program sets it so. A
+//! second process whose `TF_CONFIG` says `evaluator` evaluates the checkpoints of the first one, if
+//! both name the same MODEL_FOLDER. The files are not downloaded. The learning rate is the
+//! article's, with which one pass over the images learns little.
 
 use std::path::PathBuf;
 

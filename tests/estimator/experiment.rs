@@ -414,6 +414,52 @@ fn strategies_can_be_replaced_and_hooks_added() -> Result<()> {
     Ok(())
 }
 
+/// An evaluator process, here a thread, sees the checkpoints of a training as they come, and ends
+/// with that of the last step.
+#[test]
+fn continuous_evaluation_follows_a_training() -> Result<()> {
+    struct Slow;
+    impl Hook for Slow {
+        fn name(&self) -> &str {
+            "slow"
+        }
+
+        fn after_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+            std::thread::sleep(std::time::Duration::from_millis(15));
+            Ok(())
+        }
+    }
+    let folder = Folder::new();
+    let tf_config = r#"{"cluster": {"chief": ["c:1"]}, "task": {"type": "evaluator", "index": 0}}"#;
+    let evaluator = config(&folder, None).cluster(Cluster::parse(tf_config)?);
+    let evaluated = std::thread::scope(|scope| {
+        let training = scope.spawn(|| {
+            let train = TrainSpec::new(rows(None)).max_steps(40).hook(Slow);
+            estimator(config(&folder, Some(4))).train(train).map(drop)
+        });
+        let exports = Events::default();
+        let noted = exports.clone();
+        let mut experiment = Experiment::new(estimator(evaluator), rows(None), rows(Some(1)))
+            .train_steps(40)
+            .eval_delay_secs(0.0)
+            .continuous_eval_throttle_secs(0.01)
+            .export_strategy(ExportStrategy::new("noted", move |export| {
+                noted.borrow_mut().push(format!("{} {}", export.metrics.global_step(), export.is_final));
+                Ok(None)
+            }));
+        let result = experiment.continuous_eval(ContinuousEval::new());
+        training.join().unwrap()?;
+        let steps = exports.borrow().clone();
+        result.map(|result| (result.metrics.map(|metrics| metrics.global_step()), steps))
+    });
+    let (last, steps) = evaluated?;
+    assert_eq!(last, Some(40));
+    assert!(steps.len() >= 2, "{steps:?}");
+    assert_eq!(steps.last().map(String::as_str), Some("40 true"));
+    assert!(steps[..steps.len() - 1].iter().all(|step| step.ends_with("false")), "{steps:?}");
+    Ok(())
+}
+
 /// An error of an evaluation ends the training, and says where it was.
 #[test]
 fn an_error_in_an_evaluation_ends_the_training() {

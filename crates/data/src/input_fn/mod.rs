@@ -1,6 +1,6 @@
 //! Input functions that ported programs call: over arrays (`numpy_input_fn`), over tables
-//! (`pandas_input_fn`), and over records of `tf.Example`s (`make_batched_features_dataset`). A batch
-//! may hold rows of two epochs.
+//! (`pandas_input_fn`), and over records of `tf.Example`s (`make_batched_features_dataset`). A
+//! batch may hold rows of two epochs.
 //!
 //! ```
 //! use estimand_data::input_fn;

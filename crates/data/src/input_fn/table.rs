@@ -14,7 +14,7 @@ use crate::Dataset;
 /// # std::fs::write(&file, "age,hours,income\n39,40,0\n50,13,0\n38,40,1\n").unwrap();
 /// let train = input_fn::table(Dataset::from_csv(&file)).target_column("income").batch_size(2).shuffle(false);
 /// let batches: Vec<_> = train.iter().collect::<Result<_>>()?;
-/// assert_eq!(batches[0].labels()["income"].n_rows(), 2);
+/// assert_eq!(batches[0].labels()["income"].n_rows(), Some(2));
 /// assert_eq!(batches[1].n_rows(), 1);
 /// # std::fs::remove_file(file).unwrap();
 /// # Ok::<(), estimand_tensor::Error>(())

@@ -1,4 +1,5 @@
-//! Input functions of ported programs, compared with TensorFlow (`oracles/gen/batched_features.py`).
+//! Input functions of ported programs, compared with TensorFlow
+//! (`oracles/gen/batched_features.py`).
 
 use estimand_data::{Csv, Dataset, input_fn};
 use estimand_fixture::{Case, cases_of};

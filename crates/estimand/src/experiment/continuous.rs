@@ -73,8 +73,8 @@ impl<'f> ContinuousEval<'f> {
         self
     }
 
-    /// Sets the name of the evaluation, whose results go to `eval_<name>`. By default, `continuous`,
-    /// or `continuous_on_train_data`.
+    /// Sets the name of the evaluation, whose results go to `eval_<name>`. By default,
+    /// `continuous`, or `continuous_on_train_data`.
     pub fn name(mut self, name: impl Into<String>) -> ContinuousEval<'f> {
         self.name = Some(name.into());
         self
@@ -95,7 +95,8 @@ impl fmt::Debug for ContinuousEval<'_> {
 impl Experiment<'_> {
     /// Evaluates and exports each new checkpoint of the model folder, until that of `train_steps`.
     ///
-    /// Another process trains. Without `train_steps` and without a predicate, only a signal ends it.
+    /// Another process trains. Without `train_steps` and without a predicate, only a signal ends
+    /// it.
     pub fn continuous_eval(&mut self, options: ContinuousEval<'_>) -> Result<ExperimentResult> {
         self.evaluate_continuously(Lent(&*self.eval_input), "continuous", options, true)
     }

@@ -5,8 +5,8 @@
 //!
 //! `mod.rs` has the settings. `schedules.rs` has the schedules that end by themselves,
 //! `continuous.rs` those that wait for checkpoints, `validation.rs` the evaluations during a
-//! training, `strategies.rs` the exports, `wait.rs` the delays. [`learn_runner`](crate::learn_runner)
-//! chooses a schedule.
+//! training, `strategies.rs` the exports, `wait.rs` the delays.
+//! [`learn_runner`](crate::learn_runner) chooses a schedule.
 
 mod continuous;
 mod schedules;
@@ -175,8 +175,8 @@ impl<'a> Experiment<'a> {
     }
 
     /// Sets the fewest steps between two evaluations of
-    /// [`train_and_evaluate`](Experiment::train_and_evaluate). An evaluation needs a new checkpoint.
-    /// By default, 1; 0 evaluates only after training.
+    /// [`train_and_evaluate`](Experiment::train_and_evaluate). An evaluation needs a new
+    /// checkpoint. By default, 1; 0 evaluates only after training.
     pub fn min_eval_frequency(mut self, steps: u64) -> Experiment<'a> {
         self.min_eval_frequency = steps;
         self
@@ -199,6 +199,9 @@ impl<'a> Experiment<'a> {
     /// Adds an export strategy: an [`ExportStrategy`], or any [`Exporter`]. Schedules that evaluate
     /// call it afterwards, except [`evaluate`](Experiment::evaluate) and
     /// [`continuous_eval_on_train_data`](Experiment::continuous_eval_on_train_data).
+    ///
+    /// [`Export::is_best`](crate::Export::is_best) compares with the evaluations of this
+    /// experiment. Earlier processes do not count, unlike in `Estimator::train_and_evaluate`.
     pub fn export_strategy(self, exporter: impl Exporter + 'a) -> Experiment<'a> {
         self.strategies.borrow_mut().add(Box::new(exporter));
         self

@@ -44,8 +44,8 @@ impl Experiment<'_> {
     /// Trains, with evaluations in between, then evaluates and exports.
     ///
     /// Every `min_eval_frequency` steps the newest checkpoint is evaluated, unless it was before or
-    /// a check for it was less than `check_interval_secs` ago. As in TensorFlow, the first of them may
-    /// be that of the initial weights. With
+    /// a check for it was less than `check_interval_secs` ago. As in TensorFlow, the first of them
+    /// may be that of the initial weights. With
     /// [`checkpoint_and_export`](Experiment::checkpoint_and_export) every checkpoint is evaluated
     /// and exported instead.
     pub fn train_and_evaluate(&mut self) -> Result<ExperimentResult> {
@@ -83,13 +83,13 @@ impl Experiment<'_> {
 
     /// Trains some steps, evaluates and exports, again and again, until `train_steps` are done.
     ///
-    /// It also ends when the predicate returns false. The predicate is called before each round with
-    /// the last evaluation, which is `None` before the first. Without `train_steps`, and with a
-    /// predicate that is always true, only a signal ends it.
+    /// It also ends when the predicate returns false. The predicate is called before each round
+    /// with the last evaluation, which is `None` before the first. Without `train_steps`, and with
+    /// a predicate that is always true, only a signal ends it.
     ///
     /// Each round is a training of its own, with
-    /// [`train_steps_per_iteration`](Experiment::train_steps_per_iteration) steps. The input goes on
-    /// where the last round stopped; in TensorFlow each round begins it anew.
+    /// [`train_steps_per_iteration`](Experiment::train_steps_per_iteration) steps. The input goes
+    /// on where the last round stopped; in TensorFlow each round begins it anew.
     pub fn continuous_train_and_eval(
         &mut self,
         mut predicate: impl FnMut(Option<&LastEvaluation>) -> bool,
@@ -130,8 +130,8 @@ impl Experiment<'_> {
         Ok(steps)
     }
 
-    /// Trains for one step, evaluates one batch without the hooks, and exports: shows that all parts
-    /// work.
+    /// Trains for one step, evaluates one batch without the hooks, and exports: shows that all
+    /// parts work.
     pub fn test(&mut self) -> Result<ExperimentResult> {
         self.check()?;
         let finished = self.call_train(|spec| spec.steps(1))?;

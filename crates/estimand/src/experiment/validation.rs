@@ -51,8 +51,8 @@ impl Validation<'_, '_> {
 /// The validation as a hook: counts the steps.
 pub(super) struct Validate<'b, 'a>(Rc<RefCell<Validation<'b, 'a>>>);
 
-/// The validation as a listener. It also makes the training wait until the files of a checkpoint are
-/// written.
+/// The validation as a listener. It also makes the training wait until the files of a checkpoint
+/// are written.
 pub(super) struct Saved<'b, 'a>(Rc<RefCell<Validation<'b, 'a>>>);
 
 /// Makes the hook and the listener of a validation.
@@ -86,7 +86,8 @@ impl Hook for Validate<'_, '_> {
     }
 
     /// TF: the checkpoint of a step is saved before that step's validation. So a validation waits
-    /// until the next step begins, or until a checkpoint of its step is saved. (fixture `experiment`)
+    /// until the next step begins, or until a checkpoint of its step is saved. (fixture
+    /// `experiment`)
     fn before_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         self.evaluate(cx)
     }

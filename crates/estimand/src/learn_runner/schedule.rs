@@ -73,9 +73,9 @@ impl Schedule {
         Err(Error::config(message).suggest(name, names))
     }
 
-    /// The default schedule of a configuration, as in TensorFlow: `train_and_evaluate` for a process
-    /// alone and for a master, `train` for a worker, `run_std_server` for a parameter server. Other
-    /// roles of a cluster have none.
+    /// The default schedule of a configuration, as in TensorFlow: `train_and_evaluate` for a
+    /// process alone and for a master, `train` for a worker, `run_std_server` for a parameter
+    /// server. Other roles of a cluster have none.
     pub fn of(config: &RunConfig) -> Result<Schedule> {
         let Some(cluster) = config.cluster.as_ref().filter(|cluster| cluster.n_tasks() > 1) else {
             return Ok(Schedule::TrainAndEvaluate);

@@ -203,8 +203,8 @@ impl<'a> OptimizeLoss<'a> {
         self
     }
 
-    /// Adds summaries to a list, that of [`ModelFnContext::summary`](crate::ModelFnContext::summary).
-    /// By default, none.
+    /// Adds summaries to a list, that of
+    /// [`ModelFnContext::summary`](crate::ModelFnContext::summary). By default, none.
     pub fn summaries(
         mut self,
         list: &Summaries,
@@ -294,7 +294,8 @@ impl<'a> OptimizeLoss<'a> {
         // The first scalar of gradient descent is its rate.
         let rate = Optimizer::new(Sgd::default(), optimizer.learning_rate().clone());
         if let Some(rate) = rate.symbolic()?.scalars(step, None)?.scalars.first() {
-            // TF: its variable has the plain name, so the summary gets a number. (fixture `optimize_loss`)
+            // TF: its variable has the plain name, so the summary gets a number. (fixture
+            // `optimize_loss`)
             self.show("learning_rate_1", rate);
         }
         Ok(())
