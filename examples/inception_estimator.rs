@@ -1,5 +1,6 @@
 //! InceptionV3 as an Estimator: a network of `keras.applications`, compiled with SGD, through
-//! `model_to_estimator`.
+//! `model_to_estimator`. It is the program "from a Keras model" of the article "TensorFlow
+//! Higher-Level APIs", with other images and fewer steps.
 //!
 //! `cargo run --release --example inception_estimator [STEPS]`
 //!

@@ -1,5 +1,9 @@
 //! Iris flowers with a premade estimator: a deep classifier is trained from a CSV file, evaluated,
-//! and predicts the species of three flowers.
+//! and predicts the species of three flowers. It is the program of the articles "Keras and
+//! Estimator" (its part about Estimators) and "TensorFlow 2 Estimator" (the four steps).
+//!
+//! What differs from the articles: the CSV files are written first, from the embedded data set;
+//! after the article's eight epochs training goes on up to `MAX_STEPS`.
 //!
 //! `cargo run --release --example iris [-- MAX_STEPS]`
 

@@ -1,4 +1,6 @@
-//! A Keras model as an Estimator: `model_to_estimator`, `train_and_evaluate`, and an export.
+//! A Keras model as an Estimator: `model_to_estimator`, `train_and_evaluate`, and an export, as in
+//! the articles "TensorFlow 2 Estimator" and "TensorFlow Higher-Level APIs". Their networks are in
+//! the examples `transfer` and `inception_estimator`; this one is small.
 //!
 //! `cargo run --release --example keras_estimator`
 

@@ -1,5 +1,6 @@
 //! MNIST with Keras' first program: a dense layer of 512 units, a softmax over ten digits, Adam,
-//! five epochs.
+//! five epochs. It is the sequential model of the article "Keras and Estimator", which trains with
+//! SGD on one-hot labels.
 //!
 //! `cargo run --release --example keras_sequential -- FOLDER`, where FOLDER (or
 //! `$ESTIMAND_DATA/mnist`) holds the four IDX files. Without them it is an error.

@@ -1,4 +1,5 @@
-//! Transfer learning: MobileNetV2 without its top, frozen, and a new last layer.
+//! Transfer learning: MobileNetV2 without its top, frozen, and a new last layer. It is the program
+//! "from Keras to Estimator" of the article "TensorFlow 2 Estimator", with other images.
 //!
 //! ```sh
 //! cargo run --release --example transfer

@@ -23,8 +23,9 @@ class Fixture:
         self.seed = seed
         self.cases = []
 
-    def case(self, name, /, **values):
-        """Begins a case. Values are written as they are now."""
+    def case(*self_and_name, **values):
+        """Begins a case: `case(name, key=value, ...)`, where a key may be `name`. Values are written as they are now."""
+        self, name = self_and_name  # Python 3.7, which TensorFlow 1.15 needs, has no other way to write it
         self.cases.append(plain({"case": name, **values}))
 
     def put(self, key, value):
@@ -34,12 +35,12 @@ class Fixture:
 
     def write(self, name, *modules, program=None, **versions):
         """The file of all cases so far, with the versions of these modules and others; then there are none."""
-        header = {"made by": f"oracles/gen/{program or name}.py"} | {m.__name__: m.__version__ for m in modules} | versions
+        header = {"made by": f"oracles/gen/{program or name}.py", **{m.__name__: m.__version__ for m in modules}, **versions}
         if self.seed is not None:
             header["seed"] = self.seed
         path = FOLDER / f"{name}.jsonl"
         lines = [json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in [header, *self.cases]]
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+        path.write_bytes(("\n".join(lines) + "\n").encode())
         print(len(self.cases), "cases,", path.stat().st_size, "bytes in", path.name)
         self.cases = []
 

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod best;
+mod experiment;
 mod export;
 mod export_graphs;
 mod export_modes;
@@ -24,6 +25,7 @@ mod models;
 mod not_finite;
 mod on_request;
 mod open;
+mod optimize_loss;
 mod prediction;
 mod premade;
 mod profiler;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use estimand::graph::Combiner;
+use estimand::graph::{Combiner, Gradient};
 use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead};
 use estimand::nn::Reduction;
 use estimand::nn::column::{
@@ -12,9 +12,10 @@ use estimand::nn::column::{
 use estimand::prelude::*;
 use estimand::premade::{BaselineEstimator, DnnEstimator, DnnLinearCombinedEstimator, LinearEstimator};
 use estimand::{
-    Adapt, Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Prediction,
-    Strategy, Timer, TrainSession, VocabInfo, VocabSource, data, export, head, hook, keras, nn, premade, tensor,
-    update,
+    Adapt, AdaptiveClipping, ClipGradients, Cluster, ContinuousEval, EstimatorBuilder, Experiment, ExperimentResult,
+    Export, ExportOutput, ExportStrategy, Exporter, InputFn, LastEvaluation, Metrics, MetricsContext, OptimizeLoss,
+    OptimizerSummary, Prediction, Strategy, Timer, TrainSession, VocabInfo, VocabSource, data, export, head, hook,
+    keras, learn_runner, nn, premade, tensor, update,
 };
 
 /// Types, by their paths.
@@ -49,6 +50,7 @@ pub fn names() -> BTreeSet<String> {
         &heads(),
         &columns(),
         &inputs(),
+        &contrib(),
         &keras_objects(),
         &keras_names(),
     ];
@@ -748,9 +750,111 @@ fn inputs() -> Vec<Text> {
         data::input_fn::ArraysInput::labels as fn(_, Array) -> _,
         data::input_fn::ArraysInput::n_epochs,
         data::input_fn::ArraysInput::shuffle,
+        data::input_fn::table as fn(Dataset) -> _,
+        data::input_fn::TableInput::batch_size,
+        data::input_fn::TableInput::n_epochs,
+        data::input_fn::TableInput::shuffle,
+        data::input_fn::TableInput::target_column as fn(_, Text) -> _,
+        data::input_fn::batched_features as fn(Text, [(Text, FeatureSpec); 1]) -> _,
+        data::input_fn::FeaturesInput::batch_size,
+        data::input_fn::FeaturesInput::label_key as fn(_, Text) -> _,
+        data::input_fn::FeaturesInput::n_epochs,
+        data::input_fn::FeaturesInput::shuffle,
+        data::input_fn::FeaturesInput::no_shuffle,
+        data::input_fn::FeaturesInput::drop_final_batch,
     ]
     .to_vec()
 }
+
+type Continue = fn(Option<&LastEvaluation>) -> bool;
+type ExportFn = fn(&Export<'_>) -> Result<Option<std::path::PathBuf>>;
+type ExperimentFn = fn(RunConfig, HParams) -> Result<Experiment<'static>>;
+type Pairs = Vec<(Gradient, Tensor)>;
+
+/// What stands for names of TensorFlow 1.
+fn contrib() -> Vec<Text> {
+    let experiment = functions![
+        Experiment::new as fn(Estimator, Dataset, Dataset) -> _,
+        Experiment::estimator,
+        Experiment::train_steps as fn(_, u64) -> _,
+        Experiment::eval_steps as fn(_, u64) -> _,
+        Experiment::train_hook as fn(_, hook::NanTensorHook) -> _,
+        Experiment::extend_train_hooks as fn(&mut _, [hook::NanTensorHook; 1]) -> _,
+        Experiment::eval_hook as fn(_, hook::NanTensorHook) -> _,
+        Experiment::local_eval_frequency as fn(_, u64) -> _,
+        Experiment::eval_delay_secs,
+        Experiment::continuous_eval_throttle_secs,
+        Experiment::min_eval_frequency,
+        Experiment::delay_workers_by_global_step,
+        Experiment::export_strategy as fn(_, export::LatestExporter) -> _,
+        Experiment::reset_export_strategies as fn(&mut _, [export::LatestExporter; 1]) -> _,
+        Experiment::train_steps_per_iteration as fn(_, u64) -> _,
+        Experiment::checkpoint_and_export,
+        Experiment::listener as fn(_, NoListener) -> _,
+        Experiment::check_interval_secs,
+        Experiment::train as fn(&mut _, f64) -> _,
+        Experiment::evaluate as fn(&mut _, f64, Option<&str>) -> _,
+        Experiment::continuous_eval,
+        Experiment::continuous_eval_on_train_data,
+        Experiment::continuous_train_and_eval as fn(&mut _, Continue) -> _,
+        Experiment::train_and_evaluate,
+        Experiment::local_run,
+        Experiment::run_std_server,
+        Experiment::test,
+        ExportStrategy::new as fn(Text, ExportFn) -> _,
+        learn_runner::run as fn(ExperimentFn, _) -> _,
+        learn_runner::Options::output_dir as fn(_, Text) -> _,
+        learn_runner::Options::schedule as fn(_, Text) -> _,
+        learn_runner::Options::run_config,
+        learn_runner::Options::hparams,
+        learn_runner::Schedule::of,
+    ];
+    let optimize = functions![
+        OptimizeLoss::new,
+        OptimizeLoss::named,
+        OptimizeLoss::train_op,
+        OptimizeLoss::global_step,
+        OptimizeLoss::gradient_noise_scale,
+        OptimizeLoss::gradient_multiplier as fn(_, Text, f64) -> _,
+        OptimizeLoss::clip_gradients as fn(_, f64) -> _,
+        OptimizeLoss::clip_gradients_with as fn(_, fn(Pairs) -> Pairs) -> _,
+        OptimizeLoss::learning_rate_decay as fn(_, fn(f64) -> Schedule) -> _,
+        OptimizeLoss::update_ops as fn(_, [&'static Tensor; 1]) -> _,
+        OptimizeLoss::variables as fn(_, [&'static Tensor; 1]) -> _,
+        OptimizeLoss::name as fn(_, Text) -> _,
+        OptimizeLoss::summaries as fn(_, &_, [OptimizerSummary; 1]) -> _,
+        OptimizeLoss::increment_global_step,
+        AdaptiveClipping::adapt_quickly,
+        HParams::new,
+        HParams::set as fn(_, Text, f64) -> _,
+        HParams::override_from,
+        HParams::get,
+        HParams::iter,
+        HParams::parse,
+        HParams::parse_json,
+        HParams::to_json,
+    ];
+    let types = types![
+        AdaptiveClipping,
+        ClipGradients,
+        ContinuousEval,
+        data::Csv,
+        data::input_fn::FeaturesInput,
+        Experiment,
+        ExperimentResult,
+        ExportStrategy,
+        LastEvaluation,
+        learn_runner::Options,
+        learn_runner::Schedule,
+        OptimizeLoss,
+        OptimizerSummary,
+    ];
+    [&experiment[..], &optimize, &types].concat()
+}
+
+struct NoListener;
+
+impl hook::CheckpointListener for NoListener {}
 
 type Rows = (Array, Array);
 type StepFn = fn(&keras::TrainStep<'_>) -> Result<keras::Trained>;

@@ -1,4 +1,4 @@
-//! TensorFlow's names, as written by `oracles/gen/tf_names.py`.
+//! TensorFlow's names, as written by `oracles/gen/tf_names.py` and `contrib_names.py`.
 
 use estimand_fixture::cases;
 
@@ -7,7 +7,7 @@ use super::FILES;
 /// All of them: names, arguments as `name(argument)`, and files.
 pub fn names() -> Vec<String> {
     let mut names = Vec::new();
-    for case in cases("tf_names") {
+    for case in cases("tf_names").into_iter().chain(cases("contrib_names")) {
         match case.name() {
             "name" => {
                 let name: String = case.setting("name");

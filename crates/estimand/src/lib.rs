@@ -34,6 +34,7 @@ mod estimator;
 mod estimator_spec;
 pub mod events;
 mod every;
+mod experiment;
 pub mod export;
 mod feeding;
 mod fingerprint;
@@ -44,11 +45,13 @@ mod input_fn;
 pub mod inspect;
 mod kept_rows;
 pub mod keras;
+pub mod learn_runner;
 pub mod manifest;
 mod map_graph;
 mod memory;
 mod model_fn;
 mod model_folder;
+mod optimize_loss;
 mod own_entries;
 pub mod premade;
 pub mod report;
@@ -81,11 +84,13 @@ pub use estimator::{
 };
 pub use estimator_spec::{EstimatorSpec, ExportOutput, ReadyCheck, SERVING_DEFAULT};
 pub use every::{Every, Passed, Timer};
+pub use experiment::{ContinuousEval, Experiment, ExperimentResult, ExportStrategy, LastEvaluation};
 pub use hparams::{HParams, Value};
 pub use input_fn::{InputFn, InputFnContext};
 pub use map_graph::MapGraph;
 pub use model_fn::{ModelFn, ModelFnContext};
 pub use model_folder::{FolderLock, MissingState};
+pub use optimize_loss::{AdaptiveClipping, ClipGradients, OptimizeLoss, OptimizerSummary};
 pub use report::Report;
 pub use run_config::{Device, RunConfig, Strategy};
 pub use saver::Retention;
@@ -184,6 +189,7 @@ mod book {
         profiling => "../../../docs/profiling.md",
         config => "../../../docs/config.md",
         evaluation => "../../../docs/evaluation.md",
+        experiment => "../../../docs/experiment.md",
         hooks => "../../../docs/hooks.md",
         report => "../../../docs/report.md",
         sweep => "../../../docs/sweep.md",

@@ -7,6 +7,7 @@ mod csv;
 mod datasets;
 mod fingerprints;
 mod head;
+mod input_fn;
 mod libsvm;
 #[path = "../../../../tests/estimator/hooks/log_lines.rs"]
 mod log_lines;

@@ -178,7 +178,8 @@ impl Cluster {
         self.service.as_deref()
     }
 
-    fn n_tasks(&self) -> usize {
+    /// The number of tasks in the cluster; 0 for a process alone.
+    pub(crate) fn n_tasks(&self) -> usize {
         self.jobs.values().map(BTreeMap::len).sum()
     }
 }

@@ -107,7 +107,7 @@ impl Estimator {
     }
 
     /// Checks that this process may train: only chief and workers do, and for now only one of them.
-    fn check_may_train(&self) -> Result<()> {
+    pub(crate) fn check_may_train(&self) -> Result<()> {
         let Some(cluster) = &self.config.cluster else { return Ok(()) };
         let refused = |message: String, help: &str| Err(Error::new(ErrorKind::Cluster, message).help(help));
         match cluster.task_type() {

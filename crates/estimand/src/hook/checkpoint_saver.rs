@@ -2,7 +2,7 @@
 
 use estimand_tensor::Result;
 
-use super::{BeginContext, Hook, HookContext};
+use super::{BeginContext, Hook, HookContext, SharedListener};
 use crate::session::TrainSession;
 use crate::{Every, Timer};
 
@@ -44,7 +44,8 @@ pub trait CheckpointListener {
 pub struct CheckpointSaverHook {
     every: Every,
     timer: Timer,
-    listeners: Vec<Box<dyn CheckpointListener>>,
+    /// Shared, because several runs may use the hook, one after the other.
+    listeners: Vec<SharedListener<'static>>,
 }
 
 impl CheckpointSaverHook {
@@ -55,7 +56,7 @@ impl CheckpointSaverHook {
 
     /// Adds a listener.
     pub fn listener(mut self, listener: impl CheckpointListener + 'static) -> CheckpointSaverHook {
-        self.listeners.push(Box::new(listener));
+        self.listeners.push(SharedListener::new(listener));
         self
     }
 }
@@ -66,7 +67,7 @@ impl Hook for CheckpointSaverHook {
     }
 
     fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
-        self.listeners.drain(..).for_each(|listener| cx.listen(listener));
+        self.listeners.iter().for_each(|listener| cx.listen(Box::new(listener.clone())));
         Ok(())
     }
 

@@ -1,29 +1,15 @@
-//! Input functions over arrays, like TensorFlow's `numpy_input_fn` and `pandas_input_fn`: a batch
-//! may hold rows of two epochs.
-//!
-//! ```
-//! use estimand_data::input_fn;
-//! use estimand_tensor::{Array, Result};
-//!
-//! let x = [("age", Array::from([39i64, 50, 38])), ("hours", Array::from([40.0f32, 13.0, 40.0]))];
-//! let train = input_fn::arrays(x).labels(Array::from([0i64, 0, 1])).batch_size(4).n_epochs(Some(2)).shuffle(true);
-//! let sizes: Vec<usize> = train.iter().map(|batch| Ok(batch?.n_rows())).collect::<Result<_>>()?;
-//! assert_eq!(sizes, [4, 2]);
-//! # Ok::<(), estimand_tensor::Error>(())
-//! ```
-//!
-//! There are no options `queue_capacity` and `num_threads`: arrays need no queue. To prepare
-//! batches ahead, add [`prefetch`](crate::Dataset::prefetch) to the dataset.
+//! An input function over arrays in memory: TensorFlow's `numpy_input_fn`.
 
 use estimand_tensor::{Array, Batch, Error, Feature, Result};
 
+use super::{BATCH_SIZE, batches};
 use crate::Dataset;
 use crate::source::memory::Memory;
 
 /// Starts an input function over arrays in memory: one array without a name, or several named ones,
 /// which are sorted by name.
 pub fn arrays(x: impl Into<Columns>) -> ArraysInput {
-    ArraysInput { x: x.into(), y: None, batch_size: 128, n_epochs: Some(1) }
+    ArraysInput { x: x.into(), y: None, batch_size: BATCH_SIZE, n_epochs: Some(1) }
 }
 
 /// One array, or several arrays with names.
@@ -87,13 +73,7 @@ impl ArraysInput {
     /// The order depends on the run's seed and the epoch. Mistakes are reported by the dataset.
     pub fn shuffle(self, shuffle: bool) -> Dataset {
         let rows = self.rows().map_err(|e| e.context("in the arrays of the input function"));
-        let data = Dataset::new(Memory::from_rows(rows));
-        let data = if shuffle { data.shuffle(usize::MAX, 0) } else { data };
-        let data = match self.n_epochs {
-            Some(n) => data.repeat(n),
-            None => data.repeat_forever(),
-        };
-        data.batch(self.batch_size)
+        batches(Dataset::new(Memory::from_rows(rows)), shuffle, self.n_epochs, self.batch_size)
     }
 
     fn rows(&self) -> Result<Batch> {

@@ -1,0 +1,144 @@
+//! Evaluations of checkpoints during a training: `Validation` by a number of steps, `EvaluateSaved`
+//! after each checkpoint.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use estimand_tensor::Result;
+use tracing::info;
+
+use super::{Experiment, ExperimentResult};
+use crate::hook::{CheckpointListener, Hook, HookContext};
+use crate::session::TrainSession;
+use crate::train_and_evaluate::is_signal;
+
+/// TensorFlow's `ValidationMonitor`: evaluates the newest checkpoint every few steps, unless it was
+/// evaluated before.
+struct Validation<'b, 'a> {
+    experiment: &'b Experiment<'a>,
+    every: u64,
+    /// The last step at which an evaluation was due.
+    active: u64,
+    /// Whether that evaluation has still to be done.
+    is_due: bool,
+    /// The steps of the newest checkpoint and of the one that was evaluated.
+    saved: Option<u64>,
+    evaluated: Option<u64>,
+    /// When a new checkpoint was last looked for.
+    checked: Option<Instant>,
+}
+
+impl Validation<'_, '_> {
+    /// Evaluates the newest checkpoint, if that is due and there is a new one.
+    fn evaluate(&mut self) -> Result<()> {
+        let interval = Duration::from_secs_f64(self.experiment.check_interval_secs);
+        if !std::mem::take(&mut self.is_due) || self.checked.is_some_and(|checked| checked.elapsed() < interval) {
+            return Ok(());
+        }
+        self.checked = Some(Instant::now());
+        if self.saved.is_none() || self.saved == self.evaluated {
+            info!("Skipping evaluation since there is no new checkpoint at step {}.", self.active);
+            return Ok(());
+        }
+        let evaluated = self.experiment.evaluate_checkpoint(None, None);
+        evaluated.map_err(|e| e.context(format!("in the evaluation at step {} of the experiment", self.active)))?;
+        self.evaluated = self.saved;
+        Ok(())
+    }
+}
+
+/// The validation as a hook: counts the steps.
+pub(super) struct Validate<'b, 'a>(Rc<RefCell<Validation<'b, 'a>>>);
+
+/// The validation as a listener. It also makes the training wait until the files of a checkpoint
+/// are written.
+pub(super) struct Saved<'b, 'a>(Rc<RefCell<Validation<'b, 'a>>>);
+
+/// Makes the hook and the listener of a validation.
+pub(super) fn validation<'b, 'a>(experiment: &'b Experiment<'a>, every: u64) -> (Validate<'b, 'a>, Saved<'b, 'a>) {
+    let shared = Rc::new(RefCell::new(Validation {
+        experiment,
+        every,
+        active: 0,
+        is_due: false,
+        saved: None,
+        evaluated: None,
+        checked: None,
+    }));
+    (Validate(shared.clone()), Saved(shared))
+}
+
+impl Validate<'_, '_> {
+    fn evaluate(&self, cx: &mut HookContext<'_>) -> Result<()> {
+        let evaluated = self.0.borrow_mut().evaluate();
+        if is_signal(&evaluated) {
+            cx.requests.is_interrupted = true;
+            return Ok(());
+        }
+        evaluated
+    }
+}
+
+impl Hook for Validate<'_, '_> {
+    fn name(&self) -> &str {
+        "validation_monitor"
+    }
+
+    /// TF: the checkpoint of a step is saved before that step's validation. So a validation waits
+    /// until the next step begins, or until a checkpoint of its step is saved. (fixture
+    /// `experiment`)
+    fn before_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        self.evaluate(cx)
+    }
+
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let (mut validation, step) = (self.0.borrow_mut(), cx.global_step());
+        if step >= validation.active.saturating_add(validation.every) {
+            (validation.active, validation.is_due) = (step, true);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        self.evaluate(cx)
+    }
+}
+
+impl CheckpointListener for Saved<'_, '_> {
+    fn after_save(&mut self, _session: &TrainSession, step: u64) -> Result<bool> {
+        let mut validation = self.0.borrow_mut();
+        validation.saved = Some(step);
+        validation.evaluate().map(|()| false)
+    }
+}
+
+/// Evaluates and exports each checkpoint: `checkpoint_and_export`.
+pub(super) struct EvaluateSaved<'b, 'a> {
+    experiment: &'b Experiment<'a>,
+    last: Rc<RefCell<ExperimentResult>>,
+    evaluated: Option<u64>,
+}
+
+impl<'b, 'a> EvaluateSaved<'b, 'a> {
+    /// Makes the listener, and the place of its last results.
+    pub(super) fn new(experiment: &'b Experiment<'a>) -> (EvaluateSaved<'b, 'a>, Rc<RefCell<ExperimentResult>>) {
+        let last = Rc::default();
+        (EvaluateSaved { experiment, last: Rc::clone(&last), evaluated: None }, last)
+    }
+}
+
+impl CheckpointListener for EvaluateSaved<'_, '_> {
+    fn after_save(&mut self, _session: &TrainSession, step: u64) -> Result<bool> {
+        if self.evaluated.replace(step) == Some(step) {
+            info!("Skipping evaluation due to same latest checkpoint of step {step}.");
+            return Ok(false);
+        }
+        let experiment = self.experiment;
+        let path = experiment.estimator.model_dir().join(format!("model.ckpt-{step}"));
+        let metrics = experiment.evaluate_checkpoint(Some("intermediate_export"), Some(&path))?;
+        let exports = experiment.export(&metrics, Some(&path))?;
+        *self.last.borrow_mut() = ExperimentResult { finished: None, metrics: Some(metrics), exports };
+        Ok(false)
+    }
+}
