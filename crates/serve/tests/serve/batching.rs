@@ -115,7 +115,15 @@ fn full_queues_and_deadlines() {
     // On a busy machine a request may be late before another one meets it.
     while refused.is_none() {
         std::thread::scope(|threads| {
-            let waiting = threads.spawn(|| rest(&running).post("/v1/models/flats:predict", &body));
+            // It may meet the two rows of the client below: then it tries again, as it is told.
+            let waiting = threads.spawn(|| {
+                loop {
+                    let reply = rest(&running).post("/v1/models/flats:predict", &body);
+                    if reply.status != 429 {
+                        return reply;
+                    }
+                }
+            });
             // Two more rows do not fit beside the one that waits. Until it waits, they fill a
             // batch.
             let mut client = rest(&running);
