@@ -14,8 +14,8 @@ const SPECIES: &str = "Species";
 
 /// The same rows with labels as features: k-means takes no labels.
 fn unlabelled(batch: Batch) -> Result<Batch> {
-    let all = batch.features().iter().chain(batch.labels());
-    all.fold(Ok(Batch::new()), |rows, (name, feature)| rows?.with_feature(name, feature.clone()))
+    let mut all = batch.features().iter().chain(batch.labels());
+    all.try_fold(Batch::new(), |rows, (name, feature)| rows.with_feature(name, feature.clone()))
 }
 
 fn main() -> Result<()> {

@@ -206,7 +206,7 @@ impl EstimatorSpec {
     }
 
     /// Sets what chooses initial values from the input before the first step of a training.
-    pub(crate) fn from_input(mut self, from_input: FromInput) -> EstimatorSpec {
+    pub(crate) fn initialized_from_input(mut self, from_input: FromInput) -> EstimatorSpec {
         self.from_input = Some(from_input);
         self
     }

@@ -41,7 +41,9 @@ pub enum InitialClusters {
 /// of centers that are missing, and returns up to that number of rows. It is called with batch
 /// after batch until no center is missing.
 #[derive(Clone)]
-pub struct ChooseCenters(Arc<dyn Fn(&Array, usize) -> Result<Array> + Send + Sync>);
+pub struct ChooseCenters(Arc<Choose>);
+
+type Choose = dyn Fn(&Array, usize) -> Result<Array> + Send + Sync;
 
 impl fmt::Debug for ChooseCenters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

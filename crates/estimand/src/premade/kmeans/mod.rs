@@ -1,8 +1,9 @@
 //! k-means: centers of clusters, learned from rows without labels.
 //!
 //! [`KMeans`] is the builder, [`KMeansEstimator`] (`estimator.rs`) what it builds. `model.rs` is
-//! the model function, `json.rs` its settings in `estimator.json`. `beginning.rs` chooses the first centers with `plus_plus.rs` and
-//! `parallel.rs`, and `tolerance.rs` ends a training that no longer changes its loss.
+//! the model function, `json.rs` its settings in `estimator.json`. `beginning.rs` chooses the first
+//! centers with `plus_plus.rs` and `parallel.rs`, and `tolerance.rs` ends a training that no longer
+//! changes its loss.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -234,7 +235,7 @@ impl Settings {
             return Err(Error::config("mini_batch_steps_per_iteration is 0; expected at least 1")
                 .help("for steps over the whole input, call full_batch()"));
         }
-        if let Some(tolerance) = self.relative_tolerance.filter(|tolerance| !(*tolerance >= 0.0)) {
+        if let Some(tolerance) = self.relative_tolerance.filter(|tolerance| tolerance.is_nan() || *tolerance < 0.0) {
             return Err(Error::config(format!("relative_tolerance is {tolerance}; expected a number from 0")));
         }
         if let Some(columns) = &self.columns {

@@ -73,7 +73,7 @@ pub(super) fn spec(settings: &Settings, cx: &ModelFnContext<'_>) -> Result<Estim
             spec = spec.training_hook(RelativeTolerance::new(tolerance));
         }
         if let Some(chooser) = Chooser::new(settings, centers.names) {
-            spec = spec.from_input(FromInput { tensor: points, initializer: Box::new(chooser) });
+            spec = spec.initialized_from_input(FromInput { tensor: points, initializer: Box::new(chooser) });
         }
     }
     Ok(spec)
@@ -283,7 +283,7 @@ impl Centers {
             return self.clusters.assign(&means);
         };
         let (before, moving) = match &self.slow {
-            Some(slow) => (slow.begins.select(&counts.zeros_like(), counts), &slow.updated),
+            Some(slow) => (slow.begins.select(counts.zeros_like(), counts), &slow.updated),
             None => (counts.clone(), &self.clusters),
         };
         let after = &before + &n_rows;
@@ -298,7 +298,7 @@ impl Centers {
             Some(slow) => {
                 let first = (slow.steps_per_iteration - 1) as f64;
                 let left = &slow.update_in_steps - 1.0;
-                let left = slow.begins.select(&(left.zeros_like() + first), &left);
+                let left = slow.begins.select(left.zeros_like() + first, &left);
                 // The rows of this step are still compared with the centers before it. TensorFlow
                 // may read them before or after the change.
                 let updated = if self.normalized { normalized(&slow.updated) } else { slow.updated.clone() };

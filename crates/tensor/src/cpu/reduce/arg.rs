@@ -140,11 +140,11 @@ fn positions_in_rows(pool: &Pool, extreme: Extreme, n: usize, x: &[f32], out: &m
 }
 
 twins! {
-    fn largest_in_rows[](x: &[f32], n: usize, out: &mut [i64]) = |x, n, out| in_rows::<true>(x, n, out)
+    fn largest_in_rows[](x: &[f32], n: usize, out: &mut [i64]) = in_rows::<true>
 }
 
 twins! {
-    fn smallest_in_rows[](x: &[f32], n: usize, out: &mut [i64]) = |x, n, out| in_rows::<false>(x, n, out)
+    fn smallest_in_rows[](x: &[f32], n: usize, out: &mut [i64]) = in_rows::<false>
 }
 
 /// Writes the position of the first extreme of each row of `n` elements. Each lane keeps the first
