@@ -2,8 +2,10 @@
 
     kmeans.py KMEANS_EXCHANGE FOLDER
 
-For both distances, in full batches, mini-batches and slow mini-batches: TensorFlow 10 steps, ours 10, TensorFlow 10 end within 1e-5 of the
+For both distances, in full batches and mini-batches: TensorFlow 10 steps, ours 10, TensorFlow 10 end within 1e-5 of the
 largest center of 30 steps of TensorFlow. TensorFlow then loads an export of ours and answers as its own estimator does in that folder.
+Iterations of several mini-batches are left out: TensorFlow may read centers before or after it replaces them, and once ended 6 % away
+from itself.
 """
 
 import os
@@ -62,7 +64,7 @@ def centers(folder):
 
 
 worst = 0.0
-for settings in [f"{distance},{batches}" for distance in ["squared_euclidean", "cosine"] for batches in ["full", "1", "3"]]:
+for settings in [f"{distance},{batches}" for distance in ["squared_euclidean", "cosine"] for batches in ["full", "1"]]:
     whole, turns = FOLDER / f"{settings}-whole", FOLDER / f"{settings}-turns"
     # Ten batches are the whole input, so every turn begins with the first row.
     theirs(settings, whole, 30)
@@ -84,4 +86,4 @@ for settings in [f"{distance},{batches}" for distance in ["squared_euclidean", "
     apart = np.abs(loaded.signatures["all_distances"](**asked)["output"].numpy() - distances).max() / np.abs(distances).max()
     assert apart < TOLERANCE, f"{settings}: distances are {apart} apart"
     worst = max(worst, apart)
-print(f"k-means in turns and exported, 6 settings: at most {worst:.1e} apart")
+print(f"k-means in turns and exported, 4 settings: at most {worst:.1e} apart")
