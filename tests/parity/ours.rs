@@ -279,6 +279,7 @@ fn types() -> Vec<Text> {
         Export<'_>,
         ExportOutput,
         HParams,
+        KMeans,
         LinearClassifier,
         LinearEstimator,
         LinearModel,
@@ -330,6 +331,9 @@ fn types() -> Vec<Text> {
         hook::StopIfHook,
         hook::SummarySaverHook,
         nn::column::LinearOutput,
+        premade::DistanceMetric,
+        premade::InitialClusters,
+        premade::KMeansEstimator,
         premade::OptimizerChoice,
     ]
     .map(|path| path.trim_end_matches("<'_>"))
@@ -353,6 +357,11 @@ fn variants() -> Vec<Text> {
         Mode::Train,
         head::Training::Optimizer,
         head::Training::TrainOp,
+        premade::DistanceMetric::Cosine,
+        premade::DistanceMetric::SquaredEuclidean,
+        premade::InitialClusters::Given,
+        premade::InitialClusters::KMeansPlusPlus,
+        premade::InitialClusters::Random,
         tensor::ErrorKind::Diverged,
     ]
     .to_vec()
@@ -619,6 +628,22 @@ fn premades() -> Vec<Text> {
         premade::Premade::dnn_activation_fn as fn(DnnLinearCombinedEstimator, _) -> _,
         premade::Premade::dnn_dropout as fn(DnnLinearCombinedEstimator, _) -> _,
         premade::Network::logits as fn(&premade::Linear, &ModelFnContext<'_>, usize) -> _,
+        KMeans::new,
+        KMeans::model_dir as fn(_, Text) -> _,
+        KMeans::config,
+        KMeans::initial_clusters as fn(_, Array) -> _,
+        KMeans::distance_metric,
+        KMeans::seed,
+        KMeans::full_batch,
+        KMeans::mini_batch_steps_per_iteration,
+        KMeans::kmeans_plus_plus_num_retries,
+        KMeans::relative_tolerance,
+        KMeans::feature_columns as fn(_, Columns) -> _,
+        premade::InitialClusters::from_fn as fn(fn(&Array, usize) -> Result<Array>) -> _,
+        premade::KMeansEstimator::cluster_centers,
+        premade::KMeansEstimator::predict_cluster_index as fn(&'static premade::KMeansEstimator, Dataset) -> _,
+        premade::KMeansEstimator::score as fn(&premade::KMeansEstimator, Dataset) -> _,
+        premade::KMeansEstimator::transform as fn(&'static premade::KMeansEstimator, Dataset) -> _,
     ]
     .to_vec()
 }

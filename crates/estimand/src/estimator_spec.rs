@@ -8,6 +8,7 @@ use estimand_nn::metric::Metric;
 use estimand_tensor::{Array, DType, Error, Mode, Result};
 use indexmap::IndexMap;
 
+use crate::from_input::FromInput;
 use crate::hook::Hook;
 use crate::model_fn::ModelFnContext;
 use crate::running_metrics;
@@ -63,6 +64,8 @@ pub struct EstimatorSpec {
     pub(crate) evaluation_hooks: Vec<Box<dyn Hook>>,
     pub(crate) prediction_hooks: Vec<Box<dyn Hook>>,
     pub(crate) initial_values: Vec<(String, Array)>,
+    /// Initial values that are chosen from the input of a training.
+    pub(crate) from_input: Option<FromInput>,
     pub(crate) ready_checks: Vec<ReadyCheck>,
     pub(crate) retention: Option<Retention>,
 }
@@ -85,6 +88,7 @@ impl EstimatorSpec {
             evaluation_hooks: Vec::new(),
             prediction_hooks: Vec::new(),
             initial_values: Vec::new(),
+            from_input: None,
             ready_checks: Vec::new(),
             retention: None,
         }
@@ -198,6 +202,12 @@ impl EstimatorSpec {
     /// Sets the value of a variable before training, instead of its initializer's value.
     pub fn initial_value(mut self, variable: impl Into<String>, value: Array) -> EstimatorSpec {
         self.initial_values.push((variable.into(), value));
+        self
+    }
+
+    /// Sets what chooses initial values from the input before the first step of a training.
+    pub(crate) fn initialized_from_input(mut self, from_input: FromInput) -> EstimatorSpec {
+        self.from_input = Some(from_input);
         self
     }
 

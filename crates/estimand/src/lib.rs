@@ -38,6 +38,7 @@ mod experiment;
 pub mod export;
 mod feeding;
 mod fingerprint;
+mod from_input;
 pub mod head;
 pub mod hook;
 mod hparams;
@@ -123,7 +124,7 @@ pub mod prelude {
     pub use crate::head::{BinaryClassHead, Head, HeadSpec, MultiClassHead, RegressionHead};
     pub use crate::premade::{
         BaselineClassifier, BaselineRegressor, DnnClassifier, DnnLinearCombinedClassifier, DnnLinearCombinedRegressor,
-        DnnRegressor, LinearClassifier, LinearRegressor,
+        DnnRegressor, KMeans, LinearClassifier, LinearRegressor,
     };
     pub use crate::{
         EarlyStopping, Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext,

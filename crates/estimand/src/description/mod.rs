@@ -3,6 +3,7 @@
 //!
 //! ```json
 //! {"version": 1, "network": {"class_name": "Dnn", "config": {..}}, "head": {"class_name": "BinaryClassHead", ..}}
+//! {"version": 1, "kmeans": {"class_name": "KMeans", "config": {..}}}
 //! {"version": 1, "cannot_be_opened": "the model function is a part of the program"}
 //! ```
 //!
@@ -25,7 +26,7 @@ use estimand_tensor::{Error, Result};
 use serde_json::{Value as Json, json};
 
 use crate::head::Head;
-use crate::premade::Network;
+use crate::premade::{KMeansSettings, Network};
 
 pub use open::OpenOptions;
 
@@ -50,6 +51,7 @@ enum Model {
     /// A model function of the program.
     Function,
     Premade(Arc<dyn Network>, Arc<dyn Head>),
+    KMeans(Arc<KMeansSettings>),
 }
 
 impl Description {
@@ -62,11 +64,24 @@ impl Description {
         Description { model: Model::Premade(network, head), left_out: Vec::new() }
     }
 
+    pub(crate) fn kmeans(settings: Arc<KMeansSettings>) -> Description {
+        Description { model: Model::KMeans(settings), left_out: Vec::new() }
+    }
+
+    /// The settings of k-means, if it is that.
+    pub(crate) fn settings_of_kmeans(&self) -> Option<&KMeansSettings> {
+        match &self.model {
+            Model::KMeans(settings) => Some(settings),
+            Model::Function | Model::Premade(..) => None,
+        }
+    }
+
     /// The columns of a premade estimator's network.
     pub(crate) fn columns(&self) -> Option<Columns> {
         match &self.model {
             Model::Function => None,
             Model::Premade(network, _) => Some(network.columns()),
+            Model::KMeans(settings) => settings.columns(),
         }
     }
 
@@ -96,10 +111,13 @@ impl Description {
 
     /// The document, or the reason why there is none.
     fn document(&self) -> Result<Json> {
-        let Model::Premade(network, head) = &self.model else {
-            return Err(Error::unsupported("the model function is a part of the program"));
+        let mut document = match &self.model {
+            Model::Function => return Err(Error::unsupported("the model function is a part of the program")),
+            Model::Premade(network, head) => {
+                json!({"version": VERSION, "network": network.to_json()?, "head": head.to_json()?})
+            }
+            Model::KMeans(settings) => json!({"version": VERSION, "kmeans": settings.to_json()?}),
         };
-        let mut document = json!({"version": VERSION, "network": network.to_json()?, "head": head.to_json()?});
         visit_objects(&mut document, File::CLASS, &mut |file| assets::check(file))?;
         if !self.left_out.is_empty() {
             document["left_out"] = json!(self.left_out);

@@ -13,6 +13,7 @@ use super::{VERSION, assets, path};
 use crate::head::SharedHead;
 use crate::model_fn::{ModelFn, ModelFnContext};
 use crate::model_folder::read_up_to;
+use crate::premade::KMeansSettings;
 use crate::{Estimator, EstimatorBuilder, EstimatorSpec, HParams, RunConfig, premade};
 
 /// The maximum size of a description in bytes: vocabularies of ten million terms fit.
@@ -185,8 +186,6 @@ fn premade(folder: &Path, mut document: Json, objects: &CustomObjects) -> Result
         Ok(())
     })?;
     let root = Node::root(&document, objects);
-    let network = root.field("network").and_then(|node| premade::read_network(&node)).map_err(place)?;
-    let head = root.field("head").and_then(|node| <SharedHead as config::Field>::read(&node)).map_err(place)?.0;
     let left_out: Vec<String> = root
         .get("left_out")?
         .map(|node| <Vec<String> as config::Field>::read(&node))
@@ -196,5 +195,10 @@ fn premade(folder: &Path, mut document: Json, objects: &CustomObjects) -> Result
     for what in left_out {
         warn!("The program that trained {} had {what}, which its description does not hold", folder.display());
     }
+    if let Some(node) = root.get("kmeans").map_err(place)? {
+        return Ok(KMeansSettings::from_json(&node).map_err(place)?.estimator(Location::caller()));
+    }
+    let network = root.field("network").and_then(|node| premade::read_network(&node)).map_err(place)?;
+    let head = root.field("head").and_then(|node| <SharedHead as config::Field>::read(&node)).map_err(place)?.0;
     Ok(premade::estimator(network, head, Location::caller()))
 }

@@ -52,6 +52,7 @@ use crate::model_folder::best::{best, read_best};
 use crate::model_folder::newest::{newest, read_at, read_newest};
 use crate::model_folder::temporary::TemporaryFolder;
 use crate::own_entries::is_own;
+use crate::premade::KMeansSettings;
 use crate::session::TrainSession;
 use crate::{EstimatorSpec, HParams, RunConfig, WarmStartSettings};
 
@@ -283,6 +284,11 @@ impl Estimator {
     /// The columns of a premade estimator.
     pub(crate) fn columns(&self) -> Option<Columns> {
         self.description.columns()
+    }
+
+    /// The settings of k-means, if it is that.
+    pub(crate) fn kmeans(&self) -> Option<&KMeansSettings> {
+        self.description.settings_of_kmeans()
     }
 
     /// Restores a model from a checkpoint. Returns the checkpoint's path, or `None` if the newest

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use estimand_data::{Dataset, InputContext, Position};
+use estimand_data::{Dataset, InputContext, Position, Stream};
 use estimand_engine::Compiled;
 use estimand_tensor::{Error, Result, warn};
 
@@ -46,6 +46,11 @@ impl TrainInput {
         let n_threads = config.n_input_threads();
         let feeder = Feeder::new(first, stream, binding.clone(), step.clone(), n_threads);
         TrainInput { data, cx, binding, step, n_threads, n_retries: config.input_retries, feeder }
+    }
+
+    /// Opens the input once more, at its beginning. The batches of the training stay as they are.
+    pub(super) fn open_anew(&self) -> Result<Box<dyn Stream>> {
+        self.data.open(&self.cx, &Position::default())
     }
 
     /// Returns a position together with the names of its pipeline stages.

@@ -17,6 +17,7 @@ use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, LentEvents, RunStatus, SessionStatus};
 use crate::feeding::{BatchNumbers, Fed};
+use crate::from_input::InputChoice;
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests, Stop};
 use crate::kept_rows::KeptRows;
 use crate::manifest::Meant;
@@ -45,6 +46,7 @@ pub(super) struct Run<'a> {
     tells_params: bool,
     model_dir: PathBuf,
     initial_values: Vec<(String, Array)>,
+    from_input: Option<InputChoice>,
     ready_checks: Vec<ReadyCheck>,
     loss: Option<f32>,
     /// The numbers of the last batch, if its loss is NaN.
@@ -110,6 +112,8 @@ impl<'a> Run<'a> {
         let meant = Meant::new(&body, Mode::Train, opened.spec.classes.as_deref(), config);
         let session = TrainSession::new(body, meant, config, seed)?;
         info!("Graph was finalized.");
+        let from_input = spec.from_input.take();
+        let from_input = from_input.map(|wanted| InputChoice::new(&session, wanted, &placeholders)).transpose()?;
         let programs = Programs::new(&session, &fetches, &requested, all.value(), &placeholders)?;
         let step = programs.plain().clone();
         let input = TrainInput::new(opened, placeholders.binding(&step)?, step, config);
@@ -133,6 +137,7 @@ impl<'a> Run<'a> {
             tells_params,
             model_dir: estimator.model_dir.clone(),
             initial_values,
+            from_input,
             ready_checks,
             loss: None,
             batch_numbers: None,
@@ -149,7 +154,12 @@ impl<'a> Run<'a> {
 
     /// Sets the initial values of a model without a checkpoint.
     pub(super) fn initialize(&mut self, estimator: &Estimator) -> Result<()> {
-        estimator.initialize(&mut self.session, std::mem::take(&mut self.initial_values))
+        estimator.initialize(&mut self.session, std::mem::take(&mut self.initial_values))?;
+        let Run { session, input, signals, from_input, .. } = self;
+        match from_input.take() {
+            Some(choice) => choice.choose(session, || input.open_anew(), || signals.requested().is_some()),
+            None => Ok(()),
+        }
     }
 
     /// Trains, and records the reason for the end, which reports show.

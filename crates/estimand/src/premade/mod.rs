@@ -4,6 +4,7 @@
 //! `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a classifier's, a regressor's,
 //! or a head given by the user). [`Premade`] turns the two into a model function. `optimizer.rs`
 //! handles optimizer names, `shown.rs` the summaries for TensorBoard, `json.rs` networks as JSON.
+//! [`KMeans`] has neither labels nor a head, and is a model function of its own (`kmeans/`).
 //! Defaults, learning rates and the names of variables are those of `tf.estimator` 2.15.
 //!
 //! ```
@@ -26,6 +27,7 @@ mod choice;
 mod dnn;
 mod dnn_linear_combined;
 mod json;
+mod kmeans;
 mod linear;
 mod optimizer;
 mod shown;
@@ -51,6 +53,8 @@ pub use dnn_linear_combined::{
     DnnLinearCombined, DnnLinearCombinedClassifier, DnnLinearCombinedEstimator, DnnLinearCombinedRegressor,
 };
 pub(crate) use json::read_network;
+pub(crate) use kmeans::Settings as KMeansSettings;
+pub use kmeans::{ChooseCenters, DistanceMetric, InitialClusters, KMeans, KMeansEstimator};
 pub use linear::{Linear, LinearClassifier, LinearEstimator, LinearRegressor};
 pub use optimizer::OptimizerChoice;
 

@@ -1,5 +1,7 @@
 //! Positions of extremes: TensorFlow's ArgMax and ArgMin.
 
+use crate::cpu::isa::Isa;
+use crate::cpu::twins::twins;
 use crate::parallel::{DisjointMut, Pool};
 use crate::{DType, Error, Result};
 
@@ -50,6 +52,16 @@ pub unsafe fn arg_extreme(
         }};
     }
     match (dtype, index) {
+        (DType::F32, DType::I64) if inner == 1 && n < u32::MAX as usize => {
+            // SAFETY: as in the macro.
+            let (x, out) = unsafe {
+                (
+                    std::slice::from_raw_parts(x.cast::<f32>(), outer * n),
+                    std::slice::from_raw_parts_mut(out.cast::<i64>(), outer),
+                )
+            };
+            positions_in_rows(pool, extreme, n, x, out);
+        }
         (DType::F32, DType::I32) => of!(f32, i32),
         (DType::F32, DType::I64) => of!(f32, i64),
         (DType::F64, DType::I32) => of!(f64, i32),
@@ -101,4 +113,107 @@ fn first_best<T: Copy + PartialOrd>(column: impl Iterator<Item = T>, better: &im
         }
     }
     best.map_or(0, |(i, _)| i)
+}
+
+/// The number of elements that are compared at once.
+const LANES: usize = 16;
+/// The place of an element that does not exist.
+const NOWHERE: u32 = u32::MAX;
+
+/// Same as [`positions`], for rows of f32.
+fn positions_in_rows(pool: &Pool, extreme: Extreme, n: usize, x: &[f32], out: &mut [i64]) {
+    if n == 0 {
+        return out.fill(0);
+    }
+    let rows = match extreme {
+        Extreme::Max => largest_in_rows(Isa::active()),
+        Extreme::Min => smallest_in_rows(Isa::active()),
+    };
+    let (outer, per_task) = (out.len(), (TASK / n).max(1));
+    let out = DisjointMut::new(out);
+    pool.run(outer.div_ceil(per_task), &|task| {
+        let (first, end) = (task * per_task, ((task + 1) * per_task).min(outer));
+        // SAFETY: only one task writes the results of each row, and `Isa::active` names an
+        // instruction set that this processor supports.
+        unsafe { rows(&x[first * n..end * n], n, out.slice(first, end - first)) };
+    });
+}
+
+twins! {
+    fn largest_in_rows[](x: &[f32], n: usize, out: &mut [i64]) = in_rows::<true>
+}
+
+twins! {
+    fn smallest_in_rows[](x: &[f32], n: usize, out: &mut [i64]) = in_rows::<false>
+}
+
+/// Writes the position of the first extreme of each row of `n` elements. Each lane keeps the first
+/// extreme of its own elements.
+#[inline(always)]
+fn in_rows<const MAX: bool>(x: &[f32], n: usize, out: &mut [i64]) {
+    for (row, out) in x.chunks_exact(n).zip(out) {
+        let worst = if MAX { f32::NEG_INFINITY } else { f32::INFINITY };
+        let (mut best, mut places) = ([worst; LANES], [NOWHERE; LANES]);
+        let chunks = row.chunks_exact(LANES);
+        let rest = chunks.remainder();
+        let mut first = 0;
+        for chunk in chunks {
+            for lane in 0..LANES {
+                let is_better = if MAX { chunk[lane] > best[lane] } else { chunk[lane] < best[lane] };
+                best[lane] = if is_better { chunk[lane] } else { best[lane] };
+                places[lane] = if is_better { first + lane as u32 } else { places[lane] };
+            }
+            first += LANES as u32;
+        }
+        for lane in 0..rest.len() {
+            if if MAX { rest[lane] > best[lane] } else { rest[lane] < best[lane] } {
+                (best[lane], places[lane]) = (rest[lane], first + lane as u32);
+            }
+        }
+        let (mut value, mut place) = (worst, NOWHERE);
+        for lane in 0..LANES {
+            let is_better = if MAX { best[lane] > value } else { best[lane] < value };
+            if is_better || (best[lane] == value && places[lane] < place) {
+                (value, place) = (best[lane], places[lane]);
+            }
+        }
+        // Nothing beats the worst number: the first element that is not NaN counts.
+        *out = if place == NOWHERE { first_number(row) } else { i64::from(place) };
+    }
+}
+
+fn first_number(row: &[f32]) -> i64 {
+    row.iter().position(|x| !x.is_nan()).unwrap_or(0) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of all lengths with equal numbers, NaN and infinities: as one comparison after another.
+    #[test]
+    fn lanes_find_the_first_extreme() {
+        let odd = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 2.0];
+        let mut state = 1u64;
+        let mut number = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize
+        };
+        for n in 1..70 {
+            let few = 1 + number() % odd.len();
+            let x: Vec<f32> = (0..9 * n).map(|_| odd[number() % few]).collect();
+            for extreme in [Extreme::Max, Extreme::Min] {
+                let mut found = [0; 9];
+                positions_in_rows(&Pool::new(2), extreme, n, &x, &mut found);
+                let expected: Vec<i64> = x
+                    .chunks(n)
+                    .map(|row| match extreme {
+                        Extreme::Max => first_best(row.iter().copied(), &|x, best| x > best) as i64,
+                        Extreme::Min => first_best(row.iter().copied(), &|x, best| x < best) as i64,
+                    })
+                    .collect();
+                assert_eq!(found[..], expected, "{extreme:?} of {x:?}");
+            }
+        }
+    }
 }
