@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Our server and others, the same model and the same generator, one run on the same cores. The last line is `ratio name=..`: our
-# requests per second over the peer's. FastAPI is installed beside TensorFlow, outside of the repository, if it can be.
+# requests per second over the peer's. The peers are TensorFlow and onnxruntime, each behind FastAPI; what they need is installed beside
+# TensorFlow, outside of the repository, if it can be.
 # Usage: bash benches/compare/serve.sh [PYTHON] [SECONDS]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -47,9 +48,21 @@ if [ -d "$packages" ]; then
     served+=($!)
     wait_for "$port" /docs
     ask fastapi "$port" /predict
+    kill "${served[-1]}"
+    port=$(free_port)
+    "$python" benches/compare/peer_onnx.py "$(find "$scratch/onnx" -name model.onnx)" "$port" "$packages" &
+    served+=($!)
+    wait_for "$port" /docs
+    ask onnxruntime "$port" /predict
 else
     echo "# FastAPI cannot be installed here"
 fi
 awk '$1 ~ /requests_per_s$/ { rate[$1] = $3 }
-    END { printf "ratio"; for (n = 1; n <= 8; n += 7) if ((name = "fastapi_" n "_clients_requests_per_s") in rate)
-        printf " fastapi_%d_clients=%.1f", n, rate["estimand_" n "_clients_requests_per_s"] / rate[name]; print "" }' "$scratch/lines"
+    END {
+        printf "ratio"
+        n_peers = split("fastapi onnxruntime", peers)
+        for (p = 1; p <= n_peers; p++) for (n = 1; n <= 8; n += 7)
+            if ((name = peers[p] "_" n "_clients_requests_per_s") in rate)
+                printf " %s_%d_clients=%.1f", peers[p], n, rate["estimand_" n "_clients_requests_per_s"] / rate[name]
+        print ""
+    }' "$scratch/lines"

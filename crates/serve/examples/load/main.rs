@@ -5,8 +5,8 @@
 //!
 //! The model is a wide and deep classifier of eight columns, of which four are strings
 //! (`model.rs`). The server is another process, so that its processor time can be told from that of
-//! the clients (`client.rs`). `load export FOLDER` writes the model, `load --serve FOLDER` serves
-//! it, and `load ask ADDRESS PATH SECONDS CLIENTS` asks another server, for
+//! the clients (`client.rs`). `load export FOLDER` writes the model, also as ONNX,
+//! `load --serve FOLDER` serves it, and `load ask ADDRESS PATH SECONDS CLIENTS` asks another server, for
 //! `benches/compare/serve.sh`.
 
 mod client;
@@ -28,13 +28,16 @@ use estimand::prelude::*;
 use estimand_serve::Server;
 use estimand_wire::TensorProto;
 use messages::{ModelSpec, PredictRequest};
-use model::{NUMBERS, WORDS, body, export, export_tiny};
+use model::{NUMBERS, WORDS, body, export, export_onnx, export_tiny};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("--serve") if arguments.len() == 2 => return serve(Path::new(&arguments[1])),
-        Some("export") if arguments.len() == 2 => return export(Path::new(&arguments[1])).map(drop),
+        Some("export") if arguments.len() == 2 => {
+            let folder = Path::new(&arguments[1]);
+            return export(folder).and_then(|_| export_onnx(folder)).map(drop);
+        }
         Some("ask") => return ask(&arguments[1..]),
         _ => {}
     }

@@ -21,13 +21,12 @@ fn rows(n: usize) -> Result<Dataset> {
     Ok(Dataset::from_arrays(columns).label("label"))
 }
 
-pub fn export(folder: &Path) -> Result<PathBuf> {
-    let rows = rows(1_000)?;
-    let data = rows.clone().batch(100);
+/// Trains the model. Words that are not in the vocabularies have ids of their own, or none.
+fn trained(folder: &Path, data: &Dataset, n_unknown: usize) -> Result<Estimator> {
     let (mut wide, mut deep): (Vec<FeatureColumn>, Vec<FeatureColumn>) = (Vec::new(), Vec::new());
     for name in WORDS {
         let words: Vec<String> = (0..15).map(|i| format!("{name}-{i}")).collect();
-        let column = categorical_column_with_vocabulary_list(name, words).n_oov_buckets(2);
+        let column = categorical_column_with_vocabulary_list(name, words).n_oov_buckets(n_unknown);
         wide.push(column.clone().into());
         deep.push(embedding_column(column, 8).into());
     }
@@ -40,12 +39,25 @@ pub fn export(folder: &Path) -> Result<PathBuf> {
         .dnn_feature_columns(deep)
         .dnn_hidden_units([100, 50])
         .config(RunConfig::new().tf_random_seed(1))
-        .model_dir(folder.join("model"))
+        .model_dir(folder)
         .build()?;
     model.train(data.repeat(2))?;
+    Ok(model)
+}
+
+pub fn export(folder: &Path) -> Result<PathBuf> {
+    let rows = rows(1_000)?;
+    let data = rows.clone().batch(100);
     // With the statistics of the data, with which requests are compared.
     let spec = ExportSpec::new(Receiver::like(&data)?).statistics(&rows.statistics()?);
-    model.export_saved_model(folder.join("export"), spec)
+    trained(&folder.join("model"), &data, 2)?.export_saved_model(folder.join("export"), spec)
+}
+
+/// The model for onnxruntime. ONNX has no hashes, so unknown words have no ids, which is less work.
+pub fn export_onnx(folder: &Path) -> Result<PathBuf> {
+    let data = rows(1_000)?.batch(100);
+    let spec = ExportSpec::new(Receiver::like(&data)?);
+    trained(&folder.join("onnx-model"), &data, 0)?.export_onnx(folder.join("onnx"), spec)
 }
 
 /// A model that costs almost nothing: what is left is the server.
