@@ -7,7 +7,8 @@ use estimand::keras::{
     ByName, Compile, Functional, Input, KerasVersion, Model, Sequential, load_model, model_from_json,
     model_to_estimator,
 };
-use estimand::nn::config::CustomObjects;
+use estimand::nn::config::{self, CustomObjects, Described, Fields, Json};
+use estimand::nn::layer::{Build, Config, LayerCall};
 use estimand::nn::{BatchNorm, Bidirectional, Lambda};
 use estimand::prelude::*;
 use estimand_fixture::{Case, cases};
@@ -301,5 +302,61 @@ fn damaged_files_are_refused() -> Result<()> {
     }
     // Checksums find damage inside of members.
     assert!(n_errors * 10 > n * 9, "{n_errors} of {n}");
+    Ok(())
+}
+
+/// `x * scale * factor`, as in oracles/gen/keras_custom.py.
+#[derive(Clone, Debug)]
+struct ScaleBy(f64, Config);
+
+impl Layer for ScaleBy {
+    fn kind(&self) -> &'static str {
+        "scale_by"
+    }
+
+    fn config(&self) -> &Config {
+        &self.1
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        build.weight("scale", &[build.channels()], Initializer::Ones, None);
+    }
+
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
+        call.input() * call.weight("scale") * self.0
+    }
+
+    fn to_json(&self) -> Result<Json> {
+        config::write("mine", self)
+    }
+}
+
+impl Described for ScaleBy {
+    const CLASS: &'static str = "ScaleBy";
+
+    fn template() -> ScaleBy {
+        ScaleBy(1.0, Config::default())
+    }
+
+    fn fields(&self, fields: &mut Fields<'_>) -> ScaleBy {
+        ScaleBy(fields.required("factor", &self.0), self.1.fields(fields))
+    }
+}
+
+#[test]
+fn layers_of_users_are_read() -> Result<()> {
+    let folder = Folder::new("custom");
+    let own = CustomObjects::new().layer::<ScaleBy>();
+    let all: Vec<Case> = cases("keras_custom_keras2").into_iter().chain(cases("keras_custom_keras3")).collect();
+    assert_eq!(all.len(), 3);
+    for case in &all {
+        let mut model = load_model(file(case), &own)?;
+        check(&mut model, case)?;
+        let path = folder.0.join("again.keras");
+        model.save(&path)?;
+        check(&mut load_model(&path, &own)?, case)?;
+        let error = load_model(file(case), &objects()).map(drop).unwrap_err().to_string();
+        assert!(error.contains("there is no layer `") && error.contains("ScaleBy`"), "{error}");
+    }
     Ok(())
 }

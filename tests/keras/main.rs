@@ -4,6 +4,7 @@
 
 mod applications;
 mod callbacks;
+mod checkpoints;
 mod estimator;
 mod fit;
 mod images;

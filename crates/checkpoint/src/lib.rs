@@ -33,6 +33,6 @@ mod bundle;
 pub mod sstable;
 mod state;
 
-pub use bundle::{BundleIndex, BundleReader, BundleWriter, checksum};
+pub use bundle::{BundleIndex, BundleReader, BundleWriter, Objects, checksum};
 pub use estimand_wire::CheckpointState;
 pub use state::{latest_checkpoint, read_state, write_state, write_text};

@@ -84,12 +84,26 @@ pub struct TrackableObjectGraph {
     pub nodes: Vec<TrackableObject>,
 }
 
-/// One object; the edges between objects are left out.
+/// One object.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TrackableObject {
+    /// The objects that it holds.
+    #[prost(message, repeated, tag = "1")]
+    pub children: Vec<ObjectReference>,
     /// The values of the object.
     #[prost(message, repeated, tag = "2")]
     pub attributes: Vec<SerializedTensor>,
+}
+
+/// An object that another holds, by the name of the attribute.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ObjectReference {
+    /// The place of the object in the list of all.
+    #[prost(int32, tag = "1")]
+    pub node_id: i32,
+    /// The name of the attribute.
+    #[prost(string, tag = "2")]
+    pub local_name: String,
 }
 
 /// One value of an object.

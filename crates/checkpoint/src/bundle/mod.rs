@@ -14,6 +14,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 pub use index::BundleIndex;
+pub use objects::Objects;
 pub use read::BundleReader;
 pub use write::BundleWriter;
 

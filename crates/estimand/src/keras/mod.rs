@@ -39,6 +39,7 @@ mod on_batch;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod pad_sequences;
+mod places;
 mod plot;
 mod programs;
 mod recipe;

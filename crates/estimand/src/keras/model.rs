@@ -238,7 +238,6 @@ impl Model {
     }
 
     /// The number of weights of each layer of the recipe.
-    #[cfg(feature = "keras_files")]
     pub(super) fn recipe_counts(&self) -> Vec<usize> {
         self.variables.iter().map(Vec::len).collect()
     }

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use estimand_checkpoint::{BundleReader, BundleWriter};
+use estimand_checkpoint::{BundleReader, BundleWriter, Objects};
 use estimand_tensor::{Array, Error, Result};
 
+use super::json::KerasVersion;
 use super::model::Model;
+use super::places;
 
 /// Whether a path is that of a file of Keras.
 pub(crate) fn is_hdf5(path: &Path) -> bool {
@@ -38,6 +40,10 @@ impl Model {
     /// Reads the weights that [`save_weights`](Model::save_weights) wrote. Nothing changes unless
     /// all are there and fit.
     ///
+    /// Checkpoints of tf.keras are read too: those of its `save_weights`, `ModelCheckpoint` and
+    /// `tf.train.Checkpoint`, and the `variables/variables` of a SavedModel. Their layers are found
+    /// by order, whatever they are called.
+    ///
     /// With the feature `keras_files`, also those of Keras 2 and Keras 3: `.weights.h5`, `.h5` and
     /// `.keras`.
     pub fn load_weights(&mut self, path: impl AsRef<Path>) -> Result<()> {
@@ -46,8 +52,58 @@ impl Model {
             return self.load_hdf5(path);
         }
         let reader = BundleReader::open(path)?;
-        let values: Vec<Array> = self.weight_names().map(|name| reader.read(name)).collect::<Result<_>>()?;
+        let values = match reader.objects()? {
+            Some(objects) => self.read_objects(&reader, &objects)?,
+            None => self.weight_names().map(|name| reader.read(name)).collect::<Result<Vec<Array>>>()?,
+        };
         self.set_weights(&values)
+    }
+
+    /// The weights in a checkpoint of tf.keras, in the order of `get_weights`.
+    fn read_objects(&self, reader: &BundleReader, objects: &Objects) -> Result<Vec<Array>> {
+        let refuse = |text: String| Error::checkpoint(reader.prefix(), text);
+        let stored = stored_model(objects).map_err(refuse)?;
+        let n_stored = objects.children(stored).filter(|(name, _)| name.starts_with(LAYER)).count();
+        let n_layers = self.layers().iter().filter(|layer| !layer.variables().is_empty()).count();
+        if n_stored != n_layers {
+            return Err(refuse(format!("it has weights of {n_stored} layers; the model has {n_layers}")));
+        }
+        let (mut names, mut values) = (self.weight_names(), Vec::new());
+        for place in places::of(self, KerasVersion::Keras2)? {
+            for name in names.by_ref().take(place.n) {
+                let path = format!("{}/{}", place.object, name.rsplit('/').next().unwrap_or(name));
+                let found = objects.find(stored, path.split('/').skip(1)).and_then(|object| objects.key(object));
+                let Some(key) = found else {
+                    let (path, layer) = (path.trim_start_matches('/'), &place.layer);
+                    let error = refuse(format!("it has no `{path}`, the weight `{name}` of layer `{layer}`"));
+                    return Err(error.help("load it into a model with the layers that it was saved with"));
+                };
+                values.push(reader.read(key)?);
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// How tf.keras calls the layers of a model that have weights, before their numbers.
+const LAYER: &str = "layer_with_weights-";
+
+/// The object of a checkpoint that is the model: the root, or what it holds.
+fn stored_model(objects: &Objects) -> Result<usize, String> {
+    let is_model = |object: usize| objects.children(object).any(|(name, _)| name.starts_with(LAYER));
+    if is_model(Objects::ROOT) {
+        return Ok(Objects::ROOT);
+    }
+    let mut models: Vec<(&str, usize)> =
+        objects.children(Objects::ROOT).filter(|(_, child)| is_model(*child)).collect();
+    models.dedup_by_key(|(_, model)| *model);
+    match models[..] {
+        [(_, model)] => Ok(model),
+        [] => Err("it holds no model of Keras".to_string()),
+        ref several => {
+            let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
+            Err(format!("it holds {} models: {}; expected one", names.len(), names.join(", ")))
+        }
     }
 }
 

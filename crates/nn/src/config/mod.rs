@@ -89,7 +89,8 @@ pub fn read_object<T: 'static>(node: &Node<'_>, kind: &str, classes: &[(&'static
     let name = class.text()?;
     let config = node.field("config")?;
     let objects = node.custom_objects();
-    let own = objects.find::<Read<T>>(name);
+    // TF: legacy files write a class that was registered as `package>Class`.
+    let own = objects.find::<Read<T>>(name).or_else(|| objects.find(name.rsplit_once('>')?.1));
     match own.or_else(|| classes.iter().find(|(known, _)| *known == name).map(|(_, read)| *read)) {
         Some(read) => read(&config),
         None => {

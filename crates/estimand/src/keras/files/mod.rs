@@ -1,14 +1,12 @@
 //! The files of Keras: `.weights.h5`, legacy `.h5`, and `.keras`.
 //!
-//! `places` says where a `.weights.h5` keeps the weights of each layer, `legacy` reads the older
-//! form, `archive` is about whole models, `by_name` loads the layers that have the same names, and
-//! `named` gives the weights of any file names for a warm start.
+//! `legacy` reads the older form, `archive` is about whole models, `by_name` loads the layers that
+//! have the same names, and `named` gives the weights of any file names for a warm start.
 
 mod archive;
 mod by_name;
 mod legacy;
 mod named;
-mod places;
 
 use std::path::Path;
 
@@ -18,10 +16,10 @@ use estimand_wire::temporary::write_whole;
 
 use super::json::KerasVersion;
 use super::model::Model;
+use super::places::{self, Place};
 pub use archive::load_model;
 pub use by_name::{ByName, LoadedByName};
 pub(crate) use named::NamedWeights;
-use places::Place;
 
 impl Model {
     /// Writes the weights to a `.weights.h5` file for a version of Keras;

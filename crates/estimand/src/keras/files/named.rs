@@ -11,8 +11,9 @@ use estimand_nn::config::CustomObjects;
 use estimand_tensor::{Array, Error, Limits, Result};
 use indexmap::IndexMap;
 
-use super::{archive, legacy, places};
+use super::{archive, legacy};
 use crate::keras::json::{KerasVersion, model_from_json};
+use crate::keras::places;
 
 /// An open file of Keras, by the names of weights.
 pub(crate) struct NamedWeights {

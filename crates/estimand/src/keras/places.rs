@@ -1,7 +1,9 @@
-//! Where a `.weights.h5` file keeps weights: by class and order of the layers, not by their names.
+//! Where the files of Keras keep weights: by order of the layers, not by their names.
 //!
-//! Keras walks over the attributes of a model: `layers/dense_1/vars/0` is the first variable of the
-//! second layer of the class `Dense`, `layers/lstm/cell/vars/0` that of the cell of an LSTM.
+//! Keras walks over the attributes of a model. In a `.weights.h5`, `layers/dense_1/vars/0` is the
+//! first variable of the second layer of the class `Dense`, and `layers/lstm/cell/vars/0` that of
+//! the cell of an LSTM. In a checkpoint of tf.keras, `layer_with_weights-1/kernel` is the kernel of
+//! the second layer that has weights.
 
 use std::collections::HashMap;
 
@@ -13,13 +15,18 @@ use crate::keras::model::Model;
 use crate::keras::recipe::Recipe;
 use crate::keras::symbol::Step;
 
-/// A group of a file whose `vars` are weights of a layer.
+/// The place of some weights of a layer.
 pub(super) struct Place {
     /// The name of the layer.
     pub layer: String,
+    /// The group of a `.weights.h5` whose `vars` they are.
+    #[cfg_attr(not(feature = "keras_files"), allow(dead_code, reason = "only HDF5 needs it"))]
     pub path: String,
     /// The path in a file of the other version of Keras.
+    #[cfg_attr(not(feature = "keras_files"), allow(dead_code, reason = "only HDF5 needs it"))]
     pub other: String,
+    /// The attributes on the way to them in a checkpoint of objects.
+    pub object: String,
     /// The number of weights.
     pub n: usize,
 }
@@ -28,24 +35,26 @@ pub(super) struct Place {
 pub(super) fn of(model: &Model, version: KerasVersion) -> Result<Vec<Place>> {
     let mut places = Vec::new();
     let counts: Vec<usize> = model.recipe_counts();
-    collect(&model.recipe, &counts, "layers", version, &mut places)?;
+    collect(&model.recipe, &counts, ("layers", ""), version, &mut places)?;
     Ok(places)
 }
 
 /// Whether a path leads to a list of layers or cells, which is no layer itself.
+#[cfg(feature = "keras_files")]
 pub(super) fn is_list(path: &str) -> bool {
     ["layers", "cells"].contains(&path.rsplit('/').next().unwrap_or_default())
 }
 
-/// The layers of one model. `counts` are the numbers of weights of its layers.
+/// The layers of one model. `counts` are the numbers of weights of its layers, and the paths are
+/// those of the model in a `.weights.h5` and in a checkpoint of objects.
 fn collect(
     recipe: &Recipe,
     counts: &[usize],
-    path: &str,
+    (path, object): (&str, &str),
     version: KerasVersion,
     places: &mut Vec<Place>,
 ) -> Result<()> {
-    let mut names = Names::default();
+    let (mut names, mut n_weighted) = (Names::default(), 0);
     for (layer, &n) in recipe.layers.iter().zip(counts) {
         let kind = match &layer.step {
             Step::Input(_) => "input_layer".to_string(),
@@ -53,22 +62,26 @@ fn collect(
             Step::Model(recipe) => recipe.class_name().to_lowercase(),
         };
         let path = format!("{path}/{}", names.next(&kind));
+        let object = format!("{object}/layer_with_weights-{n_weighted}");
+        n_weighted += usize::from(n > 0);
         match &layer.step {
             Step::Input(_) => {}
             Step::Layer(_) if n == 0 => {}
             Step::Layer(inner) => {
-                for (part, n) in parts(&inner.to_json()?, n) {
+                for Part { path: part, object: attributes, n } in parts(&inner.to_json()?, n) {
                     let at = |version| format!("{path}{}", spelled(&part, version));
                     let (own, other) = match version {
                         KerasVersion::Keras2 => (at(KerasVersion::Keras2), at(KerasVersion::Keras3)),
                         KerasVersion::Keras3 => (at(KerasVersion::Keras3), at(KerasVersion::Keras2)),
                     };
-                    places.push(Place { layer: layer.name.clone(), path: own, other, n });
+                    let (layer, object) = (layer.name.clone(), format!("{object}{attributes}"));
+                    places.push(Place { layer, path: own, other, object, n });
                 }
             }
             Step::Model(recipe) => {
                 let model = Model::of(Recipe::clone(recipe))?;
-                collect(recipe, &model.recipe_counts(), &format!("{path}/layers"), version, places)?;
+                let layers = format!("{path}/layers");
+                collect(recipe, &model.recipe_counts(), (&layers, &object), version, places)?;
             }
         }
     }
@@ -87,26 +100,41 @@ impl Names {
     }
 }
 
-/// The parts of a layer with `n` weights: paths that begin with `/`, or are empty, and how many
-/// weights each has.
-fn parts(json: &Json, n: usize) -> Vec<(String, usize)> {
+/// A part of a layer. Its paths begin with `/`, or are empty.
+struct Part {
+    path: String,
+    /// The path in a checkpoint of objects.
+    object: String,
+    /// The number of its weights.
+    n: usize,
+}
+
+/// The parts of a layer with `n` weights.
+fn parts(json: &Json, n: usize) -> Vec<Part> {
     let config = &json["config"];
-    let within = |name: &str, inner: &Json, n: usize| -> Vec<(String, usize)> {
-        parts(inner, n).into_iter().map(|(path, n)| (format!("/{name}{path}"), n)).collect()
+    let within = |(name, attribute): (&str, &str), inner: &Json, n: usize| -> Vec<Part> {
+        let inside = |Part { path, object, n }| Part {
+            path: format!("/{name}{path}"),
+            object: format!("/{attribute}{object}"),
+            n,
+        };
+        parts(inner, n).into_iter().map(inside).collect()
     };
     match json["class_name"].as_str().unwrap_or_default() {
         "Bidirectional" => {
             let both = ["forward_layer", "backward_layer"];
-            both.into_iter().flat_map(|direction| within(direction, &config["layer"], n / 2)).collect()
+            both.into_iter().flat_map(|direction| within((direction, direction), &config["layer"], n / 2)).collect()
         }
-        "TimeDistributed" => within("layer", &config["layer"], n),
-        "RNN" => within("cell", &config["cell"], n),
-        "LSTM" | "GRU" | "SimpleRNN" | "ConvLSTM1D" | "ConvLSTM2D" | "ConvLSTM3D" => vec![("/cell".to_string(), n)],
+        "TimeDistributed" => within(("layer", "layer"), &config["layer"], n),
+        "RNN" => within(("cell", "cell"), &config["cell"], n),
+        "LSTM" | "GRU" | "SimpleRNN" | "ConvLSTM1D" | "ConvLSTM2D" | "ConvLSTM3D" => {
+            vec![Part { path: "/cell".to_string(), object: "/cell".to_string(), n }]
+        }
         "StackedRNNCells" => {
             let mut names = Names::default();
-            let cells = config["cells"].as_array().into_iter().flatten();
+            let cells = config["cells"].as_array().into_iter().flatten().enumerate();
             cells
-                .flat_map(|cell| {
+                .flat_map(|(i, cell)| {
                     let kind = match cell["class_name"].as_str().unwrap_or_default() {
                         "LSTMCell" => "lstm_cell",
                         "GRUCell" => "gru_cell",
@@ -114,15 +142,16 @@ fn parts(json: &Json, n: usize) -> Vec<(String, usize)> {
                         other => other,
                     };
                     let n = 2 + usize::from(cell["config"]["use_bias"] != Json::Bool(false));
-                    within(&format!("cells/{}", names.next(kind)), cell, n)
+                    within((&format!("cells/{}", names.next(kind)), &format!("cells/{i}")), cell, n)
                 })
                 .collect()
         }
         "MultiHeadAttention" => {
             let denses = ["query_dense", "key_dense", "value_dense", "output_dense"];
-            denses.into_iter().map(|dense| (format!("/{dense}"), n / 4)).collect()
+            let part = |dense| Part { path: format!("/{dense}"), object: format!("/_{dense}"), n: n / 4 };
+            denses.into_iter().map(part).collect()
         }
-        _ => vec![(String::new(), n)],
+        _ => vec![Part { path: String::new(), object: String::new(), n }],
     }
 }
 
