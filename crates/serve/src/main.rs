@@ -44,6 +44,8 @@ fn run() -> Result<()> {
     let watched = flags.watched()?;
     raise_file_limit();
     let running = server.start()?;
+    // Before anybody is told that the server answers: who is told may end it.
+    let signals = running.signals()?;
     for (what, address) in [("gRPC and REST", running.grpc_address()), ("REST and gRPC", running.rest_address())] {
         if let Some(address) = address {
             tracing::info!("{what} at {address}");
@@ -57,7 +59,7 @@ fn run() -> Result<()> {
             let flags = &flags;
             threads.spawn(move || watch(running, configured, flags, (file, *wait), &ended));
         }
-        let signalled = running.wait_for_signal();
+        let signalled = signals.wait();
         drop(end);
         signalled
     })?;

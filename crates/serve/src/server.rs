@@ -16,6 +16,7 @@ use crate::core::{Core, Settings};
 use crate::http;
 use crate::json::UnknownKeys;
 use crate::model::{LoadSettings, ModelConfig, Models, Surroundings, VersionStatus, Watcher};
+use crate::signals::Signals;
 use crate::tls::Tls;
 
 /// A model server that is not started yet.
@@ -323,25 +324,15 @@ impl Running {
         self.core.is_ready()
     }
 
+    /// Catches the signals that end a process from now on, so that [`Signals::wait`] sees each.
+    pub fn signals(&self) -> Result<Signals<'_>> {
+        let parts = self.parts.as_ref().ok_or_else(|| Error::internal("a server that has ended waits for signals"))?;
+        Signals::catch(&parts.runtime)
+    }
+
     /// Returns when the process is interrupted (Ctrl-C) or terminated.
     pub fn wait_for_signal(&self) -> Result<()> {
-        let Some(parts) = &self.parts else { return Ok(()) };
-        let failed = |e: std::io::Error| Error::config(format!("cannot wait for signals: {e}"));
-        parts.runtime.block_on(async {
-            #[cfg(unix)]
-            {
-                use tokio::signal::unix::{SignalKind, signal};
-                let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
-                let mut interrupted = signal(SignalKind::interrupt()).map_err(failed)?;
-                tokio::select! {
-                    _ = terminated.recv() => {}
-                    _ = interrupted.recv() => {}
-                }
-                Ok(())
-            }
-            #[cfg(not(unix))]
-            tokio::signal::ctrl_c().await.map_err(failed)
-        })
+        self.signals()?.wait()
     }
 
     /// Stops: no new connection is accepted, requests that have begun are answered.

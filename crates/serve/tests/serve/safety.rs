@@ -252,6 +252,18 @@ fn ten_thousand_idle_connections() {
     assert!(after - before < 300.0, "{before} {after}");
 }
 
+/// Who is told that the server answers may end it before it waits.
+#[test]
+fn a_signal_before_the_wait_counts() {
+    let folder = served(classifier(0), 1);
+    let running = server().model("flats", folder.path()).start().unwrap();
+    let signals = running.signals().unwrap();
+    // SAFETY: the signal is caught from here on, so it does not end this process.
+    unsafe { libc::raise(libc::SIGTERM) };
+    signals.wait().unwrap();
+    running.shutdown();
+}
+
 /// systemd is told when the server answers, and when it stops. Certificates and tokens come from
 /// files.
 #[test]
