@@ -1,5 +1,5 @@
-//! Weights that tf.keras wrote as checkpoints of TensorFlow (oracles/gen/keras_checkpoints.py): read
-//! here, the models compute what they compute there.
+//! Weights that tf.keras wrote as checkpoints of TensorFlow (oracles/gen/keras_checkpoints.py):
+//! read here, the models compute what they compute there.
 
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,8 @@
 //!
 //! The model is a wide and deep classifier of eight columns, of which four are strings
 //! (`model.rs`). The server is another process, so that its processor time can be told from that of
-//! the clients (`client.rs`). `load export FOLDER` writes the model, also as ONNX,
-//! `load --serve FOLDER` serves it, and `load ask ADDRESS PATH SECONDS CLIENTS` asks another server, for
+//! the clients (`client.rs`). `load export FOLDER` writes the model, also as ONNX, `load --serve
+//! FOLDER` serves it, and `load ask ADDRESS PATH SECONDS CLIENTS` asks another server, for
 //! `benches/compare/serve.sh`.
 
 mod client;
