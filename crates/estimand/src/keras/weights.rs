@@ -53,18 +53,18 @@ impl Model {
         }
         let reader = BundleReader::open(path)?;
         let values = match reader.objects()? {
-            Some(objects) => self.read_objects(&reader, &objects)?,
+            Some(objects) => self.read_objects(path, &reader, &objects)?,
             None => self.weight_names().map(|name| reader.read(name)).collect::<Result<Vec<Array>>>()?,
         };
         self.set_weights(&values)
     }
 
     /// The weights in a checkpoint of tf.keras, in the order of `get_weights`.
-    fn read_objects(&self, reader: &BundleReader, objects: &Objects) -> Result<Vec<Array>> {
-        let refuse = |text: String| Error::checkpoint(reader.prefix(), text);
+    fn read_objects(&self, path: &Path, reader: &BundleReader, objects: &Objects) -> Result<Vec<Array>> {
+        let refuse = |text: String| Error::checkpoint(path, text);
         let stored = stored_model(objects).map_err(refuse)?;
         let n_stored = objects.children(stored).filter(|(name, _)| name.starts_with(LAYER)).count();
-        let n_layers = self.layers().iter().filter(|layer| !layer.variables().is_empty()).count();
+        let n_layers = self.recipe_counts().iter().filter(|n| **n > 0).count();
         if n_stored != n_layers {
             return Err(refuse(format!("it has weights of {n_stored} layers; the model has {n_layers}")));
         }
