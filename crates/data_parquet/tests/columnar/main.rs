@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod datasets;
+mod input_fn;
 mod resume;
 mod rows;
 mod types;
