@@ -159,27 +159,31 @@ fn in_rows<const MAX: bool>(x: &[f32], n: usize, out: &mut [i64]) {
         let mut first = 0;
         for chunk in chunks {
             for lane in 0..LANES {
-                let is_better = if MAX { chunk[lane] > best[lane] } else { chunk[lane] < best[lane] };
+                let is_better = beats::<MAX>(chunk[lane], best[lane]);
                 best[lane] = if is_better { chunk[lane] } else { best[lane] };
                 places[lane] = if is_better { first + lane as u32 } else { places[lane] };
             }
             first += LANES as u32;
         }
         for lane in 0..rest.len() {
-            if if MAX { rest[lane] > best[lane] } else { rest[lane] < best[lane] } {
+            if beats::<MAX>(rest[lane], best[lane]) {
                 (best[lane], places[lane]) = (rest[lane], first + lane as u32);
             }
         }
         let (mut value, mut place) = (worst, NOWHERE);
         for lane in 0..LANES {
-            let is_better = if MAX { best[lane] > value } else { best[lane] < value };
-            if is_better || (best[lane] == value && places[lane] < place) {
+            if beats::<MAX>(best[lane], value) || (best[lane] == value && places[lane] < place) {
                 (value, place) = (best[lane], places[lane]);
             }
         }
         // Nothing beats the worst number: the first element that is not NaN counts.
         *out = if place == NOWHERE { first_number(row) } else { i64::from(place) };
     }
+}
+
+#[inline(always)]
+fn beats<const MAX: bool>(x: f32, best: f32) -> bool {
+    if MAX { x > best } else { x < best }
 }
 
 fn first_number(row: &[f32]) -> i64 {
