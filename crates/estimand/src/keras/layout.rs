@@ -6,8 +6,8 @@ use estimand_nn::{Input as NnInput, Inputs};
 use estimand_tensor::{Array, Batch, DType, Dim, Error, Feature, Mode, Result, Shape};
 
 use super::model::Model;
+use super::recipe::Spec;
 use super::replay::shown;
-use super::symbol::Spec;
 use crate::feeding::Placeholders;
 
 /// A feature or label of a batch: its name there, its dtype and the sizes of a row.

@@ -22,6 +22,7 @@
 //! ```
 
 pub mod applications;
+mod call;
 mod callback;
 mod callbacks;
 mod compile;
@@ -32,6 +33,7 @@ mod evaluate;
 mod files;
 mod fit;
 mod history;
+mod input;
 mod json;
 mod layout;
 mod model;
@@ -54,8 +56,10 @@ mod to_estimator;
 mod train_loop;
 mod train_step;
 mod verbose;
+mod walk;
 mod weights;
 
+pub use call::Functional;
 pub use callback::Callback;
 pub use callbacks::{
     BackupAndRestore, CsvLogger, LambdaCallback, LearningRateScheduler, ModelCheckpoint, ReduceLrOnPlateau,
@@ -71,12 +75,13 @@ pub(crate) use files::NamedWeights;
 pub use files::{ByName, LoadedByName, load_model};
 pub use fit::Fit;
 pub use history::{History, Logs};
+pub use input::Input;
 pub use json::{KerasVersion, model_from_json};
 pub use model::{Model, ModelLayer};
 pub use pad_sequences::{PadSequences, Side, pad_sequences};
 pub use plot::{Plot, plot_model};
 pub use sequential::Sequential;
-pub use symbol::{Functional, Input, KerasTensor, SharedLayer, Symbols};
+pub use symbol::{KerasTensor, SharedLayer, Symbols};
 pub use to_estimator::model_to_estimator;
 pub use train_step::{TrainStep, Trained};
 pub(crate) use weights::is_hdf5;

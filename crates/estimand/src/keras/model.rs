@@ -15,11 +15,11 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::compile::Settings;
 use super::programs::Programs;
-use super::recipe::{Recipe, RecipeLayer};
+use super::recipe::{Recipe, RecipeLayer, Step};
 use super::replay::{Flags, Replay, fits};
 use super::sharing::Share;
 use super::state::Weights;
-use super::symbol::{KerasTensor, LayerId, SharedLayer, Step, Symbols};
+use super::symbol::{KerasTensor, LayerId, SharedLayer, Symbols};
 use super::train_step::StepFn;
 use crate::RunConfig;
 

@@ -12,8 +12,7 @@ use estimand_tensor::Result;
 
 use crate::keras::json::KerasVersion;
 use crate::keras::model::Model;
-use crate::keras::recipe::Recipe;
-use crate::keras::symbol::Step;
+use crate::keras::recipe::{Recipe, Step};
 
 /// The place of some weights of a layer.
 pub(super) struct Place {

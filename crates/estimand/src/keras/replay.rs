@@ -9,9 +9,8 @@ use estimand_nn::layer::{Build, Config, LayerCall};
 use estimand_nn::{Layer, LayerInputs, Shared};
 use estimand_tensor::{Dim, Error, Result, Shape};
 
-use super::recipe::Recipe;
+use super::recipe::{Recipe, Step};
 use super::sharing::Share;
-use super::symbol::Step;
 
 /// Settings of one replay.
 #[derive(Clone, Copy)]

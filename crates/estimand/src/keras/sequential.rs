@@ -7,9 +7,10 @@ use std::sync::Arc;
 use estimand_nn::Layer;
 use estimand_tensor::{Error, Result};
 
+use super::input::Input;
 use super::model::Model;
-use super::recipe::Recipe;
-use super::symbol::{Input, LayerNode, SharedLayer, Step};
+use super::recipe::{Recipe, Step};
+use super::symbol::{LayerNode, SharedLayer};
 
 /// A stack of layers, each applied to the result of the one before.
 ///

@@ -3,7 +3,8 @@
 use estimand_nn::{Activation, ActivationLayer, AvgPool2d, BatchNorm, Concat, Conv2d, MaxPool2d, ZeroPadding2d};
 
 use super::channels;
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 /// The number of blocks in each stage.
 const STAGES: [usize; 4] = [6, 12, 24, 16];

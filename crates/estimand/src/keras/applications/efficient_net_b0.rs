@@ -7,7 +7,8 @@ use estimand_nn::{
 };
 
 use super::{borders, channels};
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 /// A group of blocks: the size of the kernel, the number of blocks, the filters, the factor of
 /// channels inside of a block, and the first stride.

@@ -2,7 +2,8 @@
 
 use estimand_nn::{Activation, ActivationLayer, AvgPool2d, BatchNorm, Concat, Conv2d, MaxPool2d, Size2d};
 
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 // TF: convolutions, norms and activations have no names of their own. They are numbered in the
 // order in which they are made, so branches must be made in Keras' order.

@@ -3,7 +3,8 @@
 use estimand_nn::{Add, BatchNorm, Conv2d, DepthwiseConv2d, Relu, ZeroPadding2d};
 
 use super::{borders, channels};
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 /// The filters, the number of blocks and the first stride of each group. The first group does not
 /// expand its channels, the others do so six times.

@@ -23,8 +23,10 @@ use std::path::PathBuf;
 use estimand_nn::Activation;
 use estimand_tensor::{Dim, Error, Result, warn};
 
+use super::call::Functional;
+use super::input::Input;
 use super::model::Model;
-use super::symbol::{Functional, Input, KerasTensor};
+use super::symbol::KerasTensor;
 pub use cache::Cache;
 pub use decode::{ClassNames, Decoded, decode_predictions};
 use network::Network;

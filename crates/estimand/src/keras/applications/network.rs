@@ -7,7 +7,8 @@ use super::weight_files::WeightFile;
 use super::{
     Pooling, dense_net121, efficient_net_b0, inception_v3, mobile_net_v2, resnet50, vgg16, weight_files, xception,
 };
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Network {

@@ -4,7 +4,8 @@ use estimand_graph::Tensor;
 use estimand_nn::{Lambda, Rescaling};
 use estimand_tensor::{Array, DType, Error, Result};
 
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 /// How pixels from 0 to 255 become the input of a network: the modes of Keras' `preprocess_input`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

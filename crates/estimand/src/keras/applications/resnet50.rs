@@ -2,7 +2,8 @@
 
 use estimand_nn::{Activation, ActivationLayer, Add, BatchNorm, Conv2d, MaxPool2d, ZeroPadding2d};
 
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 /// The filters, the number of blocks and the first stride of each stack.
 const STACKS: [(usize, usize, usize); 4] = [(64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)];

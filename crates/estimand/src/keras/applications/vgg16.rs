@@ -2,7 +2,8 @@
 
 use estimand_nn::{Conv2d, Dense, Flatten, MaxPool2d};
 
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 /// The filters and the number of convolutions of each block.
 const BLOCKS: [(usize, usize); 5] = [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)];

@@ -2,7 +2,8 @@
 
 use estimand_nn::{Activation, ActivationLayer, Add, BatchNorm, Conv2d, MaxPool2d, SeparableConv2d};
 
-use crate::keras::symbol::{Functional, KerasTensor};
+use crate::keras::call::Functional;
+use crate::keras::symbol::KerasTensor;
 
 pub(super) fn images(input: &KerasTensor) -> KerasTensor {
     let x = Conv2d::new(32, 3).strides(2).use_bias(false).name("block1_conv1").on(input);

@@ -10,10 +10,11 @@ use estimand_tensor::{DType, Error, Result};
 
 use super::calls::{Calls, Reference};
 use super::read_shape;
+use crate::keras::input::Input;
 use crate::keras::model::Model;
-use crate::keras::recipe::Recipe;
+use crate::keras::recipe::{Recipe, Step};
 use crate::keras::sequential::Sequential;
-use crate::keras::symbol::{Input, KerasTensor, SharedLayer, Step};
+use crate::keras::symbol::{KerasTensor, SharedLayer};
 
 /// Reads the architecture of a model from what `to_json` of Keras 2, of Keras 3 or of this library
 /// has written. Weights start with their initializers. Layers that are not of this library are

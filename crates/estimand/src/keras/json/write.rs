@@ -6,8 +6,7 @@ use serde_json::json;
 
 use super::write_shape;
 use crate::keras::model::Model;
-use crate::keras::recipe::{Recipe, RecipeLayer};
-use crate::keras::symbol::{Spec, Step};
+use crate::keras::recipe::{Recipe, RecipeLayer, Spec, Step};
 
 /// The form in which a model is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -23,10 +23,12 @@
 
 mod beginning;
 mod estimator;
+mod first_centers;
 mod json;
 mod model;
 mod parallel;
 mod plus_plus;
+mod points;
 mod tolerance;
 
 use std::panic::Location;

@@ -5,10 +5,11 @@
 use estimand_graph::{Axes, Initializer, Role, Tensor, Transposed};
 use estimand_nn::column::input_layer;
 use estimand_nn::{Input, metric};
-use estimand_tensor::{Array, DType, Error, Mode, Result};
+use estimand_tensor::{DType, Error, Mode, Result};
 use indexmap::IndexMap;
 
 use super::beginning::Chooser;
+use super::first_centers::{INITIALIZED, MIN_SQUARED_LENGTH, initial_values};
 use super::tolerance::RelativeTolerance;
 use super::{Batches, DistanceMetric, InitialClusters, Settings};
 use crate::from_input::FromInput;
@@ -16,8 +17,6 @@ use crate::{EstimatorSpec, ExportOutput, ModelFnContext, SERVING_DEFAULT};
 
 /// The variable of the centers.
 pub(super) const CLUSTERS: &str = "clusters";
-/// The variable that says whether the centers were chosen.
-const INITIALIZED: &str = "initialized";
 /// The centers that mini-batches move, if rows are compared with older ones.
 const CLUSTERS_UPDATED: &str = "clusters_updated";
 /// The number of steps until rows are compared with the moved centers.
@@ -31,8 +30,6 @@ pub(super) const ALL_DISTANCES: &str = "all_distances";
 
 /// What is added to the number of rows of a cluster before a sum is divided by it.
 const EPSILON: f64 = 1e-6;
-/// The smallest squared length that a vector is divided by.
-const MIN_SQUARED_LENGTH: f64 = 1e-12;
 
 /// Builds the model of a mode.
 pub(super) fn spec(settings: &Settings, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
@@ -121,28 +118,6 @@ impl Settings {
         let values = initial_values(names, self.first_centers(array)?);
         Ok(values.into_iter().fold(spec, |spec, (name, value)| spec.initial_value(name, value)))
     }
-
-    /// The first centers as they are kept: of length 1 for the cosine distance.
-    pub(super) fn first_centers(&self, centers: &Array) -> Result<Array> {
-        let mut values: Vec<f32> = centers.to_f64_vec()?.into_iter().map(|value| value as f32).collect();
-        let width = centers.dims().get(1).copied().unwrap_or(1).max(1);
-        if self.distance == DistanceMetric::Cosine {
-            for row in values.chunks_mut(width) {
-                let squared = row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().max(MIN_SQUARED_LENGTH);
-                row.iter_mut().for_each(|value| *value = (f64::from(*value) / squared.sqrt()) as f32);
-            }
-        }
-        Array::from_vec(centers.dims(), values)
-    }
-}
-
-/// Initial values of the variables that begin with the first centers.
-pub(super) fn initial_values(names: &[&'static str], centers: Array) -> Vec<(String, Array)> {
-    let value = |&name: &&str| match name {
-        INITIALIZED => (name.to_string(), Array::scalar(true)),
-        _ => (name.to_string(), centers.clone()),
-    };
-    names.iter().map(value).collect()
 }
 
 /// A feature as f32 numbers `[batch, n]`.

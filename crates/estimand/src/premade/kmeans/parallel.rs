@@ -9,8 +9,8 @@ use std::collections::BinaryHeap;
 
 use estimand_tensor::{Error, Result};
 
-use super::beginning::{Draws, Points};
 use super::plus_plus::{plus_plus, squared_distance};
+use super::points::{Draws, Points};
 
 /// The passes of k-means||.
 pub(super) struct Parallel {

@@ -1,6 +1,6 @@
 //! k-means++: rows drawn one by one, far from those drawn before.
 
-use super::beginning::{Draws, Points};
+use super::points::{Draws, Points};
 
 /// The squared distance of two points.
 pub(super) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
