@@ -31,8 +31,8 @@ pub(crate) fn apply<E: Element<f32, S>, const S: usize>(
     }
 }
 
-/// Takes three slices rather than an array of slices: the compiler knows that parameters do not
-/// overlap, so the loop vectorises. Slots beyond `S` are empty.
+/// Walks over blocks of one AVX-512 vector and of one AVX2 vector, then over the rest. Rows of
+/// tables are short: a block of fixed length needs no code for a remainder.
 #[inline(always)]
 fn walk<E: Element<f32, S>, const S: usize>(
     element: E,
@@ -42,8 +42,54 @@ fn walk<E: Element<f32, S>, const S: usize>(
     b: &mut [f32],
     c: &mut [f32],
 ) {
+    let (w, g, a, b, c) = blocks::<E, S, 16>(element, w, g, a, b, c);
+    let (w, g, a, b, c) = blocks::<E, S, 8>(element, w, g, a, b, c);
+    run(element, w, g, a, b, c);
+}
+
+/// The weights, the gradients and three slots.
+type Slices<'a> = (&'a mut [f32], &'a [f32], &'a mut [f32], &'a mut [f32], &'a mut [f32]);
+
+/// Runs all blocks of `N` elements and returns what remains.
+#[inline(always)]
+fn blocks<'a, E: Element<f32, S>, const S: usize, const N: usize>(
+    element: E,
+    w: &'a mut [f32],
+    g: &'a [f32],
+    a: &'a mut [f32],
+    b: &'a mut [f32],
+    c: &'a mut [f32],
+) -> Slices<'a> {
+    let ((w, w_rest), (g, g_rest)) = (w.as_chunks_mut::<N>(), g.as_chunks::<N>());
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks_mut::<N>(), b.as_chunks_mut::<N>());
+    let (c, c_rest) = c.as_chunks_mut::<N>();
+    let length = |is_used: bool| if is_used { w.len() } else { 0 };
+    let g = &g[..length(E::READS_GRADIENT)];
+    let (a, b, c) = (&mut a[..length(S > 0)], &mut b[..length(S > 1)], &mut c[..length(S > 2)]);
+    let [mut no_a, mut no_b, mut no_c] = [[0.0; N]; 3];
+    for (i, w) in w.iter_mut().enumerate() {
+        let g = if E::READS_GRADIENT { &g[i] } else { &[0.0; N] };
+        let a = if S > 0 { &mut a[i] } else { &mut no_a };
+        let b = if S > 1 { &mut b[i] } else { &mut no_b };
+        let c = if S > 2 { &mut c[i] } else { &mut no_c };
+        run(element, w, g, a, b, c);
+    }
+    (w_rest, g_rest, a_rest, b_rest, c_rest)
+}
+
+/// Takes three slices rather than an array of slices: the compiler knows that parameters do not
+/// overlap, so the loop vectorises. Slots beyond `S` may be empty.
+#[inline(always)]
+fn run<E: Element<f32, S>, const S: usize>(
+    element: E,
+    w: &mut [f32],
+    g: &[f32],
+    a: &mut [f32],
+    b: &mut [f32],
+    c: &mut [f32],
+) {
     let n = w.len();
-    let length = |used: bool| if used { n } else { 0 };
+    let length = |is_used: bool| if is_used { n } else { 0 };
     let g = &g[..length(E::READS_GRADIENT)];
     let (a, b, c) = (&mut a[..length(S > 0)], &mut b[..length(S > 1)], &mut c[..length(S > 2)]);
     for i in 0..n {
