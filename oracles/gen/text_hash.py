@@ -12,6 +12,8 @@ def hashes():
     texts = [random_bytes(n) for n in lengths] + [b"\0", b"\0\0", b"\xff" * 9, "café".encode(), "\U0001f600".encode()]
     fingerprints = tf.fingerprint(tf.constant(texts)).numpy().view(np.uint64)
     case("fingerprint", dict(strings=texts, hashes=fingerprints.ravel()))
+    longer = texts + [texts[lengths.index(1000)][:n] for n in range(140, 191)]
+    case("fingerprint128", dict(strings=longer, hashes=tf.raw_ops.SdcaFprint(input=longer)))
     for n in [1, 2, 7, 1000, 2**31, 2**40 + 7, 2**63 - 1]:
         buckets = dict(
             fast=tf.strings.to_hash_bucket_fast(texts, n),

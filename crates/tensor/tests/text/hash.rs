@@ -2,7 +2,7 @@
 
 use estimand_fixture::cases_of;
 use estimand_tensor::cpu::text::{
-    Buckets, fingerprint_cat64, fingerprint64, fingerprints, hash_bucket_fast, hash_bucket_fast_ints,
+    Buckets, fingerprint_cat64, fingerprint64, fingerprint128, fingerprints, hash_bucket_fast, hash_bucket_fast_ints,
     hash_bucket_legacy, hash_bucket_strong, parts,
 };
 use estimand_tensor::parallel::Pool;
@@ -21,6 +21,17 @@ fn every_length_has_tensorflows_fingerprint() {
     let mut ours = vec![0; strings.len()];
     fingerprints(strings.as_slice(), &mut ours);
     assert_eq!(ours, case.numbers::<u64>("hashes"));
+}
+
+/// TensorFlow's op for example ids replaces the lower words 0 and 1, which no string here has.
+#[test]
+fn every_length_has_tensorflows_long_fingerprint() {
+    let case = &cases_of("text_hash", "fingerprint128")[0];
+    let strings = crate::strings(case, "strings");
+    let ours: Vec<i64> = (strings.as_slice().iter())
+        .flat_map(|string| <[u64; 2]>::from(fingerprint128(string)).map(|word| word as i64))
+        .collect();
+    assert_eq!(ours, case.numbers::<i64>("hashes"));
 }
 
 #[test]

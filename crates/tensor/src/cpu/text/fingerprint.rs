@@ -1,13 +1,13 @@
 //! Fingerprint64: the hash of TensorFlow's hashed and crossed columns, FarmHash's stable 64-bit
-//! function.
+//! function. Fingerprint128, the hash of its example ids, is in `fingerprint128.rs`.
 //!
 //! Ids in trained models depend on it, so it never changes. Every length class loads its words from
 //! both ends of the string, with overlap, so that none needs a loop over bytes.
 
 use crate::StringSlice;
 
-const K0: u64 = 0xc3a5_c85c_97cb_3127;
-const K1: u64 = 0xb492_b66f_be98_f273;
+pub(super) const K0: u64 = 0xc3a5_c85c_97cb_3127;
+pub(super) const K1: u64 = 0xb492_b66f_be98_f273;
 const K2: u64 = 0x9ae1_6a3b_2f90_404f;
 
 /// The fingerprint of a byte string: `tf.fingerprint`, and the hash of
@@ -58,7 +58,7 @@ pub fn fingerprint_cat64(a: u64, b: u64) -> u64 {
 
 /// Eight bytes from `at`, little-endian.
 #[inline(always)]
-fn word(s: &[u8], at: usize) -> u64 {
+pub(super) fn word(s: &[u8], at: usize) -> u64 {
     s[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
@@ -69,12 +69,12 @@ fn half_word(s: &[u8], at: usize) -> u64 {
 }
 
 #[inline(always)]
-fn rotate(x: u64, by: u32) -> u64 {
+pub(super) fn rotate(x: u64, by: u32) -> u64 {
     x.rotate_right(by)
 }
 
 #[inline(always)]
-fn fold(x: u64) -> u64 {
+pub(super) fn fold(x: u64) -> u64 {
     x ^ (x >> 47)
 }
 
@@ -86,7 +86,7 @@ fn multiplier(s: &[u8]) -> u64 {
 
 /// Hashes two words into one.
 #[inline(always)]
-fn mix(u: u64, v: u64, m: u64) -> u64 {
+pub(super) fn mix(u: u64, v: u64, m: u64) -> u64 {
     let a = fold((u ^ v).wrapping_mul(m));
     fold((v ^ a).wrapping_mul(m)).wrapping_mul(m)
 }
@@ -136,19 +136,19 @@ fn up_to_64(s: &[u8]) -> u64 {
 }
 
 /// The state of the hash of a long string: 56 bytes that every block of 64 bytes updates.
-struct State {
-    x: u64,
-    y: u64,
-    z: u64,
-    v: (u64, u64),
-    w: (u64, u64),
+pub(super) struct State {
+    pub(super) x: u64,
+    pub(super) y: u64,
+    pub(super) z: u64,
+    pub(super) v: (u64, u64),
+    pub(super) w: (u64, u64),
 }
 
 impl State {
     /// Updates the state with a block. `m` is `K1`, except for the final block, where it depends on
     /// the state and two words count ninefold.
     #[inline(always)]
-    fn absorb(&mut self, block: &[u8; 64], m: u64, nine: u64) {
+    pub(super) fn absorb(&mut self, block: &[u8; 64], m: u64, nine: u64) {
         let at = |i: usize| word(block, 8 * i);
         let State { x, y, z, v, w } = self;
         *x = rotate(x.wrapping_add(*y).wrapping_add(v.0).wrapping_add(at(1)), 37).wrapping_mul(m);
@@ -163,7 +163,7 @@ impl State {
 }
 
 #[inline(always)]
-fn weak_pair([w, x, y, z]: [u64; 4], a: u64, b: u64) -> (u64, u64) {
+pub(super) fn weak_pair([w, x, y, z]: [u64; 4], a: u64, b: u64) -> (u64, u64) {
     let a = a.wrapping_add(w);
     let b = rotate(b.wrapping_add(a).wrapping_add(z), 21);
     let sum = a.wrapping_add(x).wrapping_add(y);
