@@ -1,11 +1,11 @@
 //! Captures the log lines of a piece of code, for tests.
 
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
@@ -46,6 +46,10 @@ impl Subscriber for Lines {
 
 /// The result of some code, and the lines that this thread has logged meanwhile.
 pub fn logged<T>(code: impl FnOnce() -> T) -> (T, Vec<String>) {
+    // While only one subscriber exists, `tracing` asks that of the thread which reaches a log line
+    // first, and a thread without one turns the line off for all. So there is always a second one.
+    static SECOND: OnceLock<Dispatch> = OnceLock::new();
+    SECOND.get_or_init(|| Dispatch::new(Lines::default()));
     let lines = Lines::default();
     let result = tracing::subscriber::with_default(lines.clone(), code);
     let lines = lines.0.lock().unwrap().clone();
