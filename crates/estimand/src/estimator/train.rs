@@ -62,7 +62,7 @@ impl Estimator {
         }
         run.session.input = place;
         if let Some(reader) = &reader {
-            run.hooks.restore(|key| own_entries::hook_state(reader, key))?;
+            run.hooks.restore(reader, |key| own_entries::hook_state(reader, key))?;
             run.running_metrics.restore(reader)?;
             run.requests.stop = own_entries::stop_reason(reader)?.filter(|_| run.goes_on).map(Stop::decided);
         }

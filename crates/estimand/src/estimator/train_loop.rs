@@ -358,10 +358,14 @@ impl<'a> Run<'a> {
         }
         let position = self.input.marked(&self.session.input.position);
         let (session, states, running_metrics) = (&self.session, self.hooks.states(), &self.running_metrics);
+        let entries = self.hooks.entries()?;
         let stop = self.requests.stop.as_ref().filter(|stop| stop.is_kept).map(|stop| stop.reason.clone());
         self.saver.sync_before(self.events.file()?);
         self.saver.save(step, session.saved_bytes(), session.unjudged(), self.requests.best.clone(), |each| {
             session.each_saved(position, stop, states, each)?;
+            for (name, value) in entries {
+                each(name, value)?;
+            }
             running_metrics.each_saved(each)
         })?;
         let prefix = self.saver.prefix(step).display().to_string();

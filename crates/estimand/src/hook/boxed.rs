@@ -1,6 +1,7 @@
 //! Implements `Hook` for a boxed hook.
 
-use estimand_tensor::Result;
+use estimand_checkpoint::BundleReader;
+use estimand_tensor::{Array, Result};
 
 use super::{BeginContext, Hook, HookContext};
 
@@ -39,6 +40,14 @@ impl<H: Hook + ?Sized> Hook for Box<H> {
 
     fn restore(&mut self, state: &[u8]) -> Result<()> {
         (**self).restore(state)
+    }
+
+    fn entries(&self) -> Result<Vec<(String, Array)>> {
+        (**self).entries()
+    }
+
+    fn restore_entries(&mut self, checkpoint: &BundleReader) -> Result<()> {
+        (**self).restore_entries(checkpoint)
     }
 
     fn saves_checkpoints(&self) -> bool {

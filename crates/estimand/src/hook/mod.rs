@@ -66,6 +66,7 @@ pub use summary::SummarySaverHook;
 use std::collections::HashMap;
 use std::path::Path;
 
+use estimand_checkpoint::BundleReader;
 use estimand_graph::{Graph, Tensor, Value};
 use estimand_tensor::{Array, Error, Result};
 
@@ -122,6 +123,18 @@ pub trait Hook {
     /// Restores the state that the hook saved in a checkpoint. Called before
     /// `after_create_session`.
     fn restore(&mut self, _state: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns entries for checkpoints under names of their own: those that another program, such
+    /// as TensorFlow, looks for. By default, none.
+    fn entries(&self) -> Result<Vec<(String, Array)>> {
+        Ok(Vec::new())
+    }
+
+    /// Restores the hook from a checkpoint that has no state of it, such as one that another
+    /// program wrote. Called before `after_create_session`.
+    fn restore_entries(&mut self, _checkpoint: &BundleReader) -> Result<()> {
         Ok(())
     }
 
@@ -388,12 +401,25 @@ impl<'a> Hooks<'a> {
         self.keys().into_iter().zip(self.iter()).filter_map(|(key, hook)| Some((key, hook.state()?))).collect()
     }
 
-    /// Restores the state of each hook, found by its key.
-    pub(crate) fn restore(&mut self, state: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<()> {
+    /// Returns the entries of all hooks.
+    pub(crate) fn entries(&self) -> Result<Vec<(String, Array)>> {
+        let mut all = Vec::new();
+        for hook in self.iter() {
+            all.extend(hook.entries().map_err(|e| e.context(format!("in entries of hook `{}`", hook.name())))?);
+        }
+        Ok(all)
+    }
+
+    /// Restores each hook: by its state, found by its key, or from a checkpoint without one.
+    pub(crate) fn restore(
+        &mut self,
+        checkpoint: &BundleReader,
+        state: impl Fn(&str) -> Result<Option<Vec<u8>>>,
+    ) -> Result<()> {
         let mut keys = self.keys().into_iter();
         self.each("restore", |hook| match keys.next().map(|key| state(&key)).transpose()?.flatten() {
             Some(state) => hook.restore(&state),
-            None => Ok(()),
+            None => hook.restore_entries(checkpoint),
         })
     }
 

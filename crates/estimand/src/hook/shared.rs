@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use estimand_tensor::Result;
+use estimand_checkpoint::BundleReader;
+use estimand_tensor::{Array, Result};
 
 use super::{BeginContext, CheckpointListener, Hook, HookContext};
 use crate::session::TrainSession;
@@ -57,6 +58,14 @@ impl Hook for SharedHook<'_> {
 
     fn restore(&mut self, state: &[u8]) -> Result<()> {
         self.hook.borrow_mut().restore(state)
+    }
+
+    fn entries(&self) -> Result<Vec<(String, Array)>> {
+        self.hook.borrow().entries()
+    }
+
+    fn restore_entries(&mut self, checkpoint: &BundleReader) -> Result<()> {
+        self.hook.borrow_mut().restore_entries(checkpoint)
     }
 
     fn saves_checkpoints(&self) -> bool {
