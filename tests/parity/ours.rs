@@ -334,6 +334,7 @@ fn types() -> Vec<Text> {
         premade::DistanceMetric,
         premade::InitialClusters,
         premade::KMeansEstimator,
+        premade::LinearSdca,
         premade::OptimizerChoice,
     ]
     .map(|path| path.trim_end_matches("<'_>"))
@@ -640,6 +641,12 @@ fn premades() -> Vec<Text> {
         KMeans::relative_tolerance,
         KMeans::feature_columns as fn(_, Columns) -> _,
         premade::InitialClusters::from_fn as fn(fn(&Array, usize) -> Result<Array>) -> _,
+        premade::LinearSdca::new as fn(Text) -> _,
+        premade::LinearSdca::num_loss_partitions,
+        premade::LinearSdca::num_table_shards,
+        premade::LinearSdca::symmetric_l1_regularization,
+        premade::LinearSdca::symmetric_l2_regularization,
+        premade::LinearSdca::adaptive,
         premade::KMeansEstimator::cluster_centers,
         premade::KMeansEstimator::predict_cluster_index as fn(&'static premade::KMeansEstimator, Dataset) -> _,
         premade::KMeansEstimator::score as fn(&premade::KMeansEstimator, Dataset) -> _,

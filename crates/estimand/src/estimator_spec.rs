@@ -59,6 +59,9 @@ pub struct EstimatorSpec {
     pub(crate) metrics: IndexMap<String, Metric>,
     pub(crate) running_metrics: IndexMap<String, Metric>,
     pub(crate) export_outputs: IndexMap<String, ExportOutput>,
+    /// What changes the variables in a hook, if the train op does not. An exported training has no
+    /// hooks.
+    pub(crate) trained_by: Option<&'static str>,
     pub(crate) training_hooks: Vec<Box<dyn Hook>>,
     pub(crate) training_chief_hooks: Vec<Box<dyn Hook>>,
     pub(crate) evaluation_hooks: Vec<Box<dyn Hook>>,
@@ -83,6 +86,7 @@ impl EstimatorSpec {
             metrics: IndexMap::new(),
             running_metrics: IndexMap::new(),
             export_outputs: IndexMap::new(),
+            trained_by: None,
             training_hooks: Vec::new(),
             training_chief_hooks: Vec::new(),
             evaluation_hooks: Vec::new(),

@@ -10,7 +10,7 @@ use super::classes::{Classes, class_setters, class_weights_setter};
 use super::json::written;
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
-use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
+use super::{ExampleLoss, Examples, Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::ExportOutput;
 
 /// Predicts one of two classes from one logit, that of the second class.
@@ -126,13 +126,23 @@ impl Head for BinaryClassHead {
         Ok(outputs)
     }
 
+    fn example_loss(&self) -> Option<ExampleLoss> {
+        self.settings.example_loss(ExampleLoss::Logistic)
+    }
+
+    fn examples(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Examples> {
+        let labels = self.labels(batch, logits)?;
+        let own = batch.weights(self.settings.weight_column.as_deref(), logits, false)?;
+        let weights = match (own, self.weights_of_classes(&labels)) {
+            (Some(own), Some(of_class)) => Some(own * of_class),
+            (own, of_class) => own.or(of_class),
+        };
+        Ok(Examples { labels, weights })
+    }
+
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
         let labels = self.labels(batch, logits)?;
-        // A fractional label gets its share of both weights.
-        let class_weights = match self.classes.weights.as_deref() {
-            Some(&[first, second]) => Some(&labels * (second - first) + first),
-            _ => None,
-        };
+        let class_weights = self.weights_of_classes(&labels);
         let scored = self.settings.score(batch, logits, labels, &LOSS)?.class_weights(class_weights);
         let (head, logits) = (self.clone(), logits.clone());
         Ok(Measures::new(scored.loss(), move |rows| head.metrics(&scored, &logits, rows)))
@@ -140,6 +150,14 @@ impl Head for BinaryClassHead {
 }
 
 impl BinaryClassHead {
+    /// Returns the weights of classes for each label. A fractional label gets its share of both.
+    fn weights_of_classes(&self, labels: &Tensor) -> Option<Tensor> {
+        match self.classes.weights.as_deref() {
+            Some(&[first, second]) => Some(labels * (second - first) + first),
+            _ => None,
+        }
+    }
+
     /// Returns labels as numbers from 0 to 1.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let _scope = logits.graph().scope("labels");

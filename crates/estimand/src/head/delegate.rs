@@ -65,6 +65,16 @@ macro_rules! delegate_head {
                 $json
             }
 
+            fn example_loss(&self) -> Option<crate::head::ExampleLoss> {
+                let $self_ = self;
+                Head::example_loss($other)
+            }
+
+            fn examples(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<crate::head::Examples> {
+                let $self_ = self;
+                Head::examples($other, batch, logits)
+            }
+
             fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
                 let $self_ = self;
                 Head::measures($other, batch, logits)

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use super::delegate::delegate_head;
 use super::json::written;
 use super::settings::{LossFn, head_setters};
-use super::{Head, LabelledBatch, Measures, Predictions, RegressionHead, Reporting};
+use super::{ExampleLoss, Head, LabelledBatch, Measures, Predictions, RegressionHead, Reporting};
 use crate::ExportOutput;
 
 /// Predicts counts. Logits are the logarithms of the expected counts, predictions the expected
@@ -44,6 +44,7 @@ impl PoissonRegressionHead {
             move |labels: &Tensor, logits: &Tensor| LogPoisson::new().compute_full_loss(full).elements(labels, logits);
         self.full = full;
         self.regression.settings.loss_fn = Some(LossFn::new(move |cx| loss(cx.labels, cx.logits)));
+        self.regression.settings.known_loss = Some(ExampleLoss::Poisson);
         self
     }
 }
@@ -62,7 +63,9 @@ impl LogisticRegressionHead {
     /// A head for one probability.
     pub fn new() -> LogisticRegressionHead {
         let regression = RegressionHead::new().inverse_link_fn(Tensor::sigmoid).label_range(0.0, 1.0);
-        LogisticRegressionHead { regression: regression.loss_fn(|cx| cx.logits.sigmoid_cross_entropy(cx.labels)) }
+        let mut regression = regression.loss_fn(|cx| cx.logits.sigmoid_cross_entropy(cx.labels));
+        regression.settings.known_loss = Some(ExampleLoss::Logistic);
+        LogisticRegressionHead { regression }
     }
 }
 

@@ -22,6 +22,7 @@ mod batch;
 mod binary_class;
 mod classes;
 mod delegate;
+mod examples;
 mod generalized;
 mod json;
 mod multi;
@@ -49,6 +50,7 @@ use crate::{EstimatorSpec, ExportOutput, ModelFnContext};
 pub use all::{ALL_HEADS, HeadExample};
 pub use batch::LabelledBatch;
 pub use binary_class::BinaryClassHead;
+pub use examples::{ExampleLoss, Examples};
 pub use generalized::{LogisticRegressionHead, PoissonRegressionHead};
 pub(crate) use json::SharedHead;
 pub use json::from_json;
@@ -106,6 +108,18 @@ pub trait Head: fmt::Debug + Send + Sync {
     fn to_json(&self) -> Result<Json> {
         Err(Error::unsupported(format!("the head {self:?} cannot be written as JSON"))
             .help("implement `Described` for it, and `to_json` with `config::write`"))
+    }
+
+    /// The loss of an example, if it is one that solvers of linear models know. By default, none.
+    fn example_loss(&self) -> Option<ExampleLoss> {
+        None
+    }
+
+    /// Returns the labels and weights of a batch for a solver of the head's
+    /// [loss](Head::example_loss). By default, it is an error.
+    fn examples(&self, _batch: &LabelledBatch, _logits: &Tensor) -> Result<Examples> {
+        Err(Error::unsupported(format!("the head {self:?} has no examples for a solver of linear models"))
+            .help("use BinaryClassHead, RegressionHead, LogisticRegressionHead or PoissonRegressionHead"))
     }
 
     /// Returns the loss of a batch, without regularization losses, and its metrics.

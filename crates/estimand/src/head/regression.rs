@@ -13,7 +13,7 @@ use super::classes::between;
 use super::json::written;
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, function, head_setters, loss_fn_setter};
-use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
+use super::{ExampleLoss, Examples, Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::{ExportOutput, SERVING_DEFAULT};
 
 /// Predicts one or more numbers for each example, from one logit per number.
@@ -185,6 +185,15 @@ impl Head for RegressionHead {
             ("regression".into(), value),
             ("predict".into(), ExportOutput::Predict(predictions.clone())),
         ]))
+    }
+
+    fn example_loss(&self) -> Option<ExampleLoss> {
+        self.settings.example_loss(ExampleLoss::Squared)
+    }
+
+    fn examples(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Examples> {
+        let labels = self.labels(batch, logits)?;
+        Ok(Examples { labels, weights: batch.weights(self.settings.weight_column.as_deref(), logits, true)? })
     }
 
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {

@@ -9,6 +9,7 @@ use estimand_nn::config::Fields;
 use estimand_tensor::{Error, Result};
 
 use super::batch::LabelledBatch;
+use super::examples::ExampleLoss;
 use super::slice::Slice;
 
 /// The argument of a loss function.
@@ -85,6 +86,8 @@ pub(super) struct Settings {
     pub(super) weight_column: Option<String>,
     pub(super) reduction: Reduction,
     pub(super) loss_fn: Option<LossFn>,
+    /// The loss that `loss_fn` computes, if it is a known one.
+    pub(super) known_loss: Option<ExampleLoss>,
     pub(super) reporting: Reporting,
 }
 
@@ -95,6 +98,7 @@ impl Default for Settings {
             weight_column: None,
             reduction: Reduction::SumOverBatchSize,
             loss_fn: None,
+            known_loss: None,
             reporting: Reporting::default(),
         }
     }
@@ -121,6 +125,7 @@ impl Settings {
             weight_column: fields.value("weight_column", &self.weight_column),
             reduction: fields.choice("loss_reduction", &self.reduction, &REDUCTIONS),
             loss_fn: self.loss_fn.clone(),
+            known_loss: self.known_loss,
             reporting: self.reporting.fields(fields),
         }
     }
@@ -131,6 +136,14 @@ impl Settings {
             fields.refuse(function("loss_fn"));
         }
         self.fields(fields)
+    }
+
+    /// The loss of an example: the head's own, or that of a loss function, if it is a known one.
+    pub(super) fn example_loss(&self, own: ExampleLoss) -> Option<ExampleLoss> {
+        match &self.loss_fn {
+            Some(_) => self.known_loss,
+            None => Some(own),
+        }
     }
 
     pub(super) fn key(&self, key: &str) -> String {

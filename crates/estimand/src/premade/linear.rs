@@ -2,15 +2,15 @@
 
 use estimand_graph::{Combiner, Graph, Tensor};
 use estimand_nn::Inputs;
-use estimand_nn::column::{Columns, LinearModel, linear_model};
+use estimand_nn::column::{Columns, LinearModel, LinearOutput, linear_model};
 use estimand_nn::config::{Described, Fields, Json};
 use estimand_tensor::{Error, Mode, Result};
 
 use super::json::{COMBINERS, written};
-use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, shown};
-use crate::ModelFnContext;
+use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, sdca, shown, trained_spec};
 use crate::head::{Head, Training};
 use crate::model_fn::lines;
+use crate::{EstimatorSpec, ModelFnContext};
 
 /// A weighted sum of columns and a bias. Variables: `linear/linear_model/<column>/weights`,
 /// `linear/linear_model/bias_weights`.
@@ -34,6 +34,15 @@ const RATE: f64 = 0.2;
 impl Linear {
     pub(super) fn new(columns: impl Into<Columns>) -> Linear {
         Linear { columns: columns.into(), optimizer: "Ftrl".into(), sparse_combiner: Combiner::Sum }
+    }
+
+    /// Builds the model: logits, weights, and the values of columns.
+    pub(super) fn output(&self, cx: &ModelFnContext<'_>, units: usize) -> LinearOutput {
+        let _scope = cx.graph().reopen("linear");
+        let linear = LinearModel::new(&self.columns).units(units).sparse_combiner(self.sparse_combiner);
+        let output = linear.apply(cx.features());
+        shown::weights(cx, &output);
+        output
     }
 
     pub(super) fn check_columns(&self, of: &str) -> Result<()> {
@@ -60,7 +69,14 @@ impl Described for Linear {
 impl Network for Linear {
     fn check(&self) -> Result<()> {
         self.check_columns("a linear model")?;
-        self.optimizer.optimizer(Some(RATE)).map(drop)
+        match self.optimizer.sdca() {
+            Some(sdca) => sdca.check_with(self.sparse_combiner),
+            None => self.optimizer.optimizer(Some(RATE)).map(drop),
+        }
+    }
+
+    fn check_head(&self, head: &dyn Head) -> Result<()> {
+        self.optimizer.sdca().map_or(Ok(()), |sdca| sdca.loss_for(head).map(drop))
     }
 
     fn columns(&self) -> Columns {
@@ -72,15 +88,18 @@ impl Network for Linear {
     }
 
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {
-        let _scope = cx.graph().reopen("linear");
-        let linear = LinearModel::new(&self.columns).units(units).sparse_combiner(self.sparse_combiner);
-        let output = linear.apply(cx.features());
-        shown::weights(cx, &output);
-        Ok(output.logits)
+        Ok(self.output(cx, units).logits)
     }
 
     fn training<'a>(&'a self, _cx: &'a ModelFnContext<'_>) -> Result<Training<'a>> {
         Ok(self.optimizer.optimizer(Some(RATE))?.into())
+    }
+
+    fn spec(&self, cx: &ModelFnContext<'_>, head: &dyn Head) -> Result<EstimatorSpec> {
+        match self.optimizer.sdca() {
+            Some(optimizer) => sdca::spec(optimizer, cx, &self.output(cx, head.logits_dimension()), head),
+            None => trained_spec(self, cx, head),
+        }
     }
 }
 
@@ -125,8 +144,8 @@ impl LinearEstimator {
 }
 
 impl<H> Premade<Linear, H> {
-    /// Sets the optimizer. An optimizer given by name gets a learning rate of 0.2. By default,
-    /// `Ftrl`.
+    /// Sets the optimizer: one by name, which gets a learning rate of 0.2, a value, or
+    /// [`LinearSdca`](super::LinearSdca). By default, `Ftrl`.
     pub fn optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
         self.network.optimizer = optimizer.into();
         self

@@ -4,6 +4,7 @@
 //! `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a classifier's, a regressor's,
 //! or a head given by the user). [`Premade`] turns the two into a model function. `optimizer.rs`
 //! handles optimizer names, `shown.rs` the summaries for TensorBoard, `json.rs` networks as JSON.
+//! [`LinearSdca`] trains linear models without gradients (`sdca/`).
 //! [`KMeans`] has neither labels nor a head, and is a model function of its own (`kmeans/`).
 //! Defaults, learning rates and the names of variables are those of `tf.estimator` 2.15.
 //!
@@ -30,6 +31,7 @@ mod json;
 mod kmeans;
 mod linear;
 mod optimizer;
+mod sdca;
 mod shown;
 
 use std::fmt;
@@ -44,7 +46,7 @@ use estimand_tensor::{Error, Result};
 
 use crate::description::Description;
 use crate::head::{Head, HeadSpec, Training};
-use crate::{Estimator, EstimatorBuilder, HParams, ModelFnContext, RunConfig, WarmStartSettings};
+use crate::{Estimator, EstimatorBuilder, EstimatorSpec, HParams, ModelFnContext, RunConfig, WarmStartSettings};
 
 pub use baseline::{Baseline, BaselineClassifier, BaselineEstimator, BaselineRegressor};
 pub use choice::{Classifier, GivenHead, HeadChoice, Regressor};
@@ -57,6 +59,7 @@ pub(crate) use kmeans::Settings as KMeansSettings;
 pub use kmeans::{ChooseCenters, DistanceMetric, InitialClusters, KMeans, KMeansEstimator};
 pub use linear::{Linear, LinearClassifier, LinearEstimator, LinearRegressor};
 pub use optimizer::OptimizerChoice;
+pub use sdca::{LinearSdca, SdcaLoss, SdcaProgress};
 
 /// A network from features to logits, and its optimizer.
 pub trait Network: fmt::Debug + Send + Sync {
@@ -76,6 +79,23 @@ pub trait Network: fmt::Debug + Send + Sync {
 
     /// Returns the optimizer of its variables, or several.
     fn training<'a>(&'a self, cx: &'a ModelFnContext<'_>) -> Result<Training<'a>>;
+
+    /// Checks that it can be trained with a head. By default, it can with any.
+    fn check_head(&self, _head: &dyn Head) -> Result<()> {
+        Ok(())
+    }
+
+    /// Builds the model with a head. By default, its logits are those of the head, and its
+    /// optimizer minimises the loss of the head.
+    fn spec(&self, cx: &ModelFnContext<'_>, head: &dyn Head) -> Result<EstimatorSpec> {
+        trained_spec(self, cx, head)
+    }
+}
+
+/// Builds the model of a network that gradients train.
+fn trained_spec<N: Network + ?Sized>(network: &N, cx: &ModelFnContext<'_>, head: &dyn Head) -> Result<EstimatorSpec> {
+    let logits = network.logits(cx, head.logits_dimension())?;
+    head.spec(cx, &logits, network.training(cx)?)
 }
 
 /// A builder of a premade estimator, with the settings that all of them share.
@@ -142,7 +162,7 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         let place = |error: Error| error.at_unless_placed(site);
         network.check().map_err(place)?;
         let head = head.head().map_err(place)?;
-        head.check().map_err(place)?;
+        head.check().and_then(|()| network.check_head(&*head)).map_err(place)?;
         let mut builder = estimator(Arc::new(network), head, site).config(config).params(params);
         if let Some(folder) = model_dir {
             builder = builder.model_dir(folder);
@@ -161,9 +181,5 @@ pub(crate) fn estimator(
     site: &'static Location<'static>,
 ) -> EstimatorBuilder {
     let description = Description::premade(network.clone(), head.clone());
-    let model_fn = move |cx: &ModelFnContext<'_>| {
-        let logits = network.logits(cx, head.logits_dimension())?;
-        head.spec(cx, &logits, network.training(cx)?)
-    };
-    Estimator::new(model_fn).described(description).made_at(site)
+    Estimator::new(move |cx: &ModelFnContext<'_>| network.spec(cx, &*head)).described(description).made_at(site)
 }

@@ -5,8 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_graph::Optimizer;
-use estimand_nn::config::{Field, Json, Node};
+use estimand_nn::config::{Described, Field, Json, Node};
 use estimand_tensor::{Error, Result};
+
+use super::LinearSdca;
 
 /// An optimizer given by name, as a value, or as a function that makes it for each build of the
 /// model.
@@ -27,6 +29,8 @@ enum Choice {
     Named(String),
     Value(Optimizer),
     Made(Arc<dyn Fn() -> Optimizer + Send + Sync>),
+    /// Trains linear models without gradients.
+    Sdca(LinearSdca),
 }
 
 impl OptimizerChoice {
@@ -42,6 +46,16 @@ impl OptimizerChoice {
             Choice::Named(name) => named(name),
             Choice::Value(optimizer) => Ok(optimizer.clone()),
             Choice::Made(make) => Ok(make()),
+            Choice::Sdca(_) => Err(Error::config("LinearSdca was given to a model that is not linear")
+                .help("use it with LinearClassifier, LinearRegressor or LinearEstimator")),
+        }
+    }
+
+    /// Returns `LinearSdca`, if it is that.
+    pub(super) fn sdca(&self) -> Option<&LinearSdca> {
+        match &self.0 {
+            Choice::Sdca(sdca) => Some(sdca),
+            Choice::Named(_) | Choice::Value(_) | Choice::Made(_) => None,
         }
     }
 }
@@ -52,6 +66,7 @@ impl Field for OptimizerChoice {
         match &self.0 {
             Choice::Named(name) => name.write(),
             Choice::Value(optimizer) => optimizer.write(),
+            Choice::Sdca(sdca) => sdca.write(),
             Choice::Made(_) => {
                 let text = "an optimizer that a function of the program makes cannot be written as JSON";
                 Err(Error::unsupported(text).help("give the optimizer as a value; a schedule can vary its rate"))
@@ -62,6 +77,7 @@ impl Field for OptimizerChoice {
     fn read(node: &Node<'_>) -> Result<OptimizerChoice> {
         match node.value().as_str() {
             Some(name) => Ok(name.into()),
+            None if node.object()?.class == LinearSdca::CLASS => LinearSdca::read(node).map(OptimizerChoice::from),
             None => Optimizer::read(node).map(OptimizerChoice::from),
         }
     }
@@ -85,6 +101,19 @@ impl From<Optimizer> for OptimizerChoice {
     }
 }
 
+impl From<LinearSdca> for OptimizerChoice {
+    fn from(sdca: LinearSdca) -> OptimizerChoice {
+        OptimizerChoice(Choice::Sdca(sdca))
+    }
+}
+
+/// A clone, so that the program keeps the value whose progress it asks for.
+impl From<&LinearSdca> for OptimizerChoice {
+    fn from(sdca: &LinearSdca) -> OptimizerChoice {
+        sdca.clone().into()
+    }
+}
+
 impl<F: Fn() -> Optimizer + Send + Sync + 'static> From<F> for OptimizerChoice {
     fn from(make: F) -> OptimizerChoice {
         OptimizerChoice(Choice::Made(Arc::new(make)))
@@ -97,6 +126,7 @@ impl fmt::Debug for OptimizerChoice {
             Choice::Named(name) => name.fmt(f),
             Choice::Value(optimizer) => optimizer.fmt(f),
             Choice::Made(_) => f.write_str("a function"),
+            Choice::Sdca(sdca) => sdca.fmt(f),
         }
     }
 }

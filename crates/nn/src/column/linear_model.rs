@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::assembly::{layer_name, scope_name, sorted};
 use super::input_layer::flat;
-use super::{CategoricalColumn, Columns, DenseColumn, FeatureColumn};
+use super::{CategoricalColumn, Categories, Columns, DenseColumn, FeatureColumn};
 use crate::inputs::Inputs;
 
 /// A weighted sum of columns, with options.
@@ -54,6 +54,25 @@ pub struct LinearOutput {
     pub bias: Tensor,
     /// The weights of each column by its name, `[ids or numbers, units]`.
     pub weights: IndexMap<String, Tensor>,
+    /// The values of each column by its name, which the weights are multiplied with.
+    pub values: IndexMap<String, LinearValues>,
+}
+
+/// The values of a column in a linear model.
+#[derive(Clone, Debug)]
+pub enum LinearValues {
+    /// Numbers, f32 `[batch, n]`. Each has a row of weights.
+    Dense(Tensor),
+    /// Ids of rows of weights. A negative id has none.
+    Categories(Categories),
+}
+
+/// A column of the sum.
+struct Summand {
+    /// Its contribution to the sums, `[batch, units]`.
+    sums: Tensor,
+    weights: Tensor,
+    values: LinearValues,
 }
 
 /// The weighted sum of columns and a bias, f32 `[batch, 1]`. [`LinearModel`] is the form with
@@ -96,7 +115,7 @@ impl LinearModel {
             Ok(output) => output,
             Err(error) => {
                 let poison = features.graph().error(error);
-                LinearOutput { logits: poison.clone(), bias: poison, weights: IndexMap::new() }
+                LinearOutput { logits: poison.clone(), bias: poison, weights: IndexMap::new(), values: IndexMap::new() }
             }
         }
     }
@@ -108,14 +127,15 @@ impl LinearModel {
         }
         let graph = features.graph();
         let _layer = graph.reopen(&layer_name(graph, "linear_model"));
-        let mut weights = IndexMap::new();
+        let (mut weights, mut values) = (IndexMap::new(), IndexMap::new());
         let mut sum: Option<Tensor> = None;
         for column in &columns {
-            let (part, variable) = self.part(column, features).map_err(|error| column.place(error))?;
-            weights.insert(column.name(), variable);
+            let part = self.part(column, features).map_err(|error| column.place(error))?;
+            weights.insert(column.name(), part.weights);
+            values.insert(column.name(), part.values);
             sum = Some(match sum {
-                Some(sum) => sum + &part,
-                None => part,
+                Some(sum) => sum + &part.sums,
+                None => part.sums,
             });
         }
         let bias = self.variable(features, "bias_weights", &[self.units]);
@@ -123,11 +143,11 @@ impl LinearModel {
             Some(sum) => sum + &bias,
             None => bias.clone(),
         };
-        Ok(LinearOutput { logits, bias, weights })
+        Ok(LinearOutput { logits, bias, weights, values })
     }
 
-    /// The contribution of a column to the sums, and its weights.
-    fn part(&self, column: &FeatureColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
+    /// Adds a column.
+    fn part(&self, column: &FeatureColumn, features: &Inputs) -> Result<Summand> {
         let _scope = features.graph().reopen(&scope_name(&column.name()));
         let _about = features.graph().about(&column.name());
         let _line = features.graph().line_of_column(column.site(), file!());
@@ -139,26 +159,26 @@ impl LinearModel {
         }
     }
 
-    fn categorical(&self, column: &dyn CategoricalColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
+    fn categorical(&self, column: &dyn CategoricalColumn, features: &Inputs) -> Result<Summand> {
         let found = column.categories(features)?;
         let weights = self.variable(features, WEIGHTS, &[column.n_buckets(), self.units]);
         let mut how = Lookup::new(self.sparse_combiner).source(column.id_source());
         if let Some(weights) = &found.weights {
             how = how.weights(weights);
         }
-        let part = weights.lookup(&found.ids, how);
-        part.means("combiner", self.sparse_combiner.tf_name());
-        Ok((part, weights))
+        let sums = weights.lookup(&found.ids, how);
+        sums.means("combiner", self.sparse_combiner.tf_name());
+        Ok(Summand { sums, weights, values: LinearValues::Categories(found) })
     }
 
-    fn dense(&self, column: &dyn DenseColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
+    fn dense(&self, column: &dyn DenseColumn, features: &Inputs) -> Result<Summand> {
         let x = flat(column, features)?;
         let n = column.dims().iter().product();
         let weights = self.variable(features, WEIGHTS, &[n, self.units]);
         // With one number per row, a plain product is used: it is fused with the sum over all
         // columns into one pass.
-        let part = if n == 1 { &x * &weights } else { x.matmul(&weights) };
-        Ok((part, weights))
+        let sums = if n == 1 { &x * &weights } else { x.matmul(&weights) };
+        Ok(Summand { sums, weights, values: LinearValues::Dense(x) })
     }
 
     fn variable(&self, features: &Inputs, name: &str, dims: &[usize]) -> Tensor {

@@ -74,7 +74,7 @@ pub use identity::{IdentityColumn, categorical_column_with_identity};
 pub use indicator::{IndicatorColumn, indicator_column};
 pub use input_layer::input_layer;
 pub use json::from_json;
-pub use linear_model::{LinearModel, LinearOutput, linear_model};
+pub use linear_model::{LinearModel, LinearOutput, LinearValues, linear_model};
 pub use numeric::{NumericColumn, numeric_column};
 pub use parse_spec::{classifier_parse_example_spec, make_parse_example_spec, regressor_parse_example_spec};
 pub use sequence_categorical::{

@@ -254,6 +254,10 @@ impl ModeGraphs {
         }
         let (signature, train_op) = match mode {
             Mode::Train => {
+                if let Some(trainer) = spec.trained_by {
+                    let text = format!("{trainer} trains in a hook, which an exported training does not have");
+                    return Err(Error::unsupported(text).help("export the other modes, or use another optimizer"));
+                }
                 let train_op =
                     spec.train_op.ok_or_else(|| Error::internal("a model without train op was let through"))?;
                 let updates = graph.updates();
