@@ -29,6 +29,7 @@ saved_model_v2     estimand-tf            saved_model_predict
 ping_pong          estimand               ping_pong
 kmeans             estimand               kmeans_exchange
 sdca               estimand               sdca_exchange
+rnn                estimand               rnn_exchange
 warm_start         estimand               warm_start_exchange
 tensorboard_pages  estimand               tensorboard_runs
 events             estimand               event_exchange

@@ -5,8 +5,10 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 use estimand::hook::{BeginContext, CsvLogHook, FeedFnHook, FinalOpsHook, Hook, LoggingTensorHook};
+use estimand::nn::column::sequence_categorical_column_with_identity;
 use estimand::nn::metric;
 use estimand::prelude::*;
+use estimand::premade::CellType;
 
 use crate::models::Folder;
 
@@ -77,7 +79,12 @@ type Make = fn(&Folder, Columns, Columns) -> Result<Estimator>;
 #[test]
 fn premades_have_no_line_of_the_library() -> Result<()> {
     let wide = || -> Columns { [categorical_column_with_identity("id", 3).into()].into() };
-    let models: [Make; 4] = [
+    let models: [Make; 5] = [
+        |folder, _, _| {
+            let id = sequence_categorical_column_with_identity("id", 3);
+            let model = RnnClassifier::new(columns![embedding_column(id, 2)]).units([3, 2]).cell_type(CellType::Lstm);
+            model.context_feature_columns(columns![numeric_column("x")]).model_dir(folder.path()).build()
+        },
         |folder, _, _| BaselineRegressor::new().model_dir(folder.path()).build(),
         |folder, wide, _| LinearClassifier::new(wide).n_classes(3).model_dir(folder.path()).build(),
         |folder, _, deep| DnnClassifier::new([3], deep).batch_norm(true).dropout(0.5).model_dir(folder.path()).build(),

@@ -33,6 +33,7 @@ mod profiler;
 mod recorder;
 mod report;
 mod resume;
+mod rnn;
 mod sdca;
 mod summaries;
 mod sweep;

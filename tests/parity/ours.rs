@@ -10,7 +10,7 @@ use estimand::nn::column::{
     shared_embeddings, weighted_categorical_column,
 };
 use estimand::prelude::*;
-use estimand::premade::{BaselineEstimator, DnnEstimator, DnnLinearCombinedEstimator, LinearEstimator};
+use estimand::premade::{BaselineEstimator, DnnEstimator, DnnLinearCombinedEstimator, LinearEstimator, RnnEstimator};
 use estimand::{
     Adapt, AdaptiveClipping, ClipGradients, Cluster, ContinuousEval, EstimatorBuilder, Experiment, ExperimentResult,
     Export, ExportOutput, ExportStrategy, Exporter, InputFn, LastEvaluation, Metrics, MetricsContext, OptimizeLoss,
@@ -297,6 +297,8 @@ fn types() -> Vec<Text> {
         PredictSpec<'_>,
         Reduction,
         RegressionHead,
+        RnnClassifier,
+        RnnEstimator,
         RunConfig,
         Strategy,
         Timer,
@@ -331,11 +333,13 @@ fn types() -> Vec<Text> {
         hook::StopIfHook,
         hook::SummarySaverHook,
         nn::column::LinearOutput,
+        premade::CellType,
         premade::DistanceMetric,
         premade::InitialClusters,
         premade::KMeansEstimator,
         premade::LinearSdca,
         premade::OptimizerChoice,
+        premade::Units,
     ]
     .map(|path| path.trim_end_matches("<'_>"))
     .to_vec()
@@ -629,6 +633,18 @@ fn premades() -> Vec<Text> {
         premade::Premade::dnn_activation_fn as fn(DnnLinearCombinedEstimator, _) -> _,
         premade::Premade::dnn_dropout as fn(DnnLinearCombinedEstimator, _) -> _,
         premade::Network::logits as fn(&premade::Linear, &ModelFnContext<'_>, usize) -> _,
+        RnnClassifier::new as fn(Columns) -> _,
+        RnnEstimator::new as fn(BinaryClassHead, Columns) -> _,
+        premade::Premade::context_feature_columns as fn(RnnEstimator, Columns) -> _,
+        premade::Premade::units as fn(RnnEstimator, usize) -> _,
+        premade::Premade::cell_type as fn(RnnEstimator, _) -> _,
+        premade::Premade::rnn_cell as fn(RnnEstimator, nn::LstmCell) -> _,
+        RnnClassifier::return_sequences,
+        RnnEstimator::return_sequences,
+        RnnClassifier::optimizer as fn(_, Text) -> _,
+        RnnClassifier::weight_column as fn(_, Text) -> _,
+        RnnClassifier::loss_reduction,
+        RnnClassifier::sequence_mask as fn(_, Text) -> _,
         KMeans::new,
         KMeans::model_dir as fn(_, Text) -> _,
         KMeans::config,

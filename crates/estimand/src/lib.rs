@@ -124,7 +124,7 @@ pub mod prelude {
     pub use crate::head::{BinaryClassHead, Head, HeadSpec, MultiClassHead, RegressionHead};
     pub use crate::premade::{
         BaselineClassifier, BaselineRegressor, DnnClassifier, DnnLinearCombinedClassifier, DnnLinearCombinedRegressor,
-        DnnRegressor, KMeans, LinearClassifier, LinearRegressor,
+        DnnRegressor, KMeans, LinearClassifier, LinearRegressor, RnnClassifier,
     };
     pub use crate::{
         EarlyStopping, Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext,

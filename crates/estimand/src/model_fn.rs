@@ -117,6 +117,23 @@ impl<'a> ModelFnContext<'a> {
         Ok((cx, received))
     }
 
+    /// The same context with one feature more.
+    pub(crate) fn with_feature(&self, name: &str, tensor: Tensor) -> ModelFnContext<'a> {
+        let known = self.features.iter().map(|(name, input)| (name.to_string(), input.clone()));
+        let features = known.chain([(name.to_string(), Input::Dense(tensor))]);
+        ModelFnContext {
+            graph: self.graph.clone(),
+            mode: self.mode,
+            features: Inputs::of(&self.graph, "feature", features),
+            labels: self.labels.clone(),
+            weights: self.weights.clone(),
+            global_step: self.global_step.clone(),
+            summaries: self.summaries.clone(),
+            params: self.params,
+            config: self.config,
+        }
+    }
+
     /// The graph to build in.
     pub fn graph(&self) -> &Graph {
         &self.graph

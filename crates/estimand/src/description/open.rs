@@ -200,5 +200,6 @@ fn premade(folder: &Path, mut document: Json, objects: &CustomObjects) -> Result
     }
     let network = root.field("network").and_then(|node| premade::read_network(&node)).map_err(place)?;
     let head = root.field("head").and_then(|node| <SharedHead as config::Field>::read(&node)).map_err(place)?.0;
+    network.check_head(&*head).map_err(place)?;
     Ok(premade::estimator(network, head, Location::caller()))
 }

@@ -60,6 +60,11 @@ macro_rules! delegate_head {
                 Head::n_training_scopes($other)
             }
 
+            fn sequence_mask(&self) -> Option<&str> {
+                let $self_ = self;
+                Head::sequence_mask($other)
+            }
+
             fn to_json(&self) -> Result<Json> {
                 let $self_ = self;
                 $json

@@ -102,6 +102,12 @@ pub trait Head: fmt::Debug + Send + Sync {
         1
     }
 
+    /// The feature that marks the steps that exist, if this is a head of sequences: booleans
+    /// `[batch, steps]`. A network over sequences adds it to the features. By default, `None`.
+    fn sequence_mask(&self) -> Option<&str> {
+        None
+    }
+
     /// The head as JSON; [`from_json`] reads it back. A custom head implements
     /// [`Described`](estimand_nn::config::Described) and calls
     /// [`config::write`](estimand_nn::config::write). By default it cannot be written.

@@ -75,6 +75,7 @@ impl Steps {
             Input::Ragged(ragged) if ragged.values.rank() == 1 => Some(ragged.values.reshape_as(self.column())),
             Input::Ragged(_) => None,
             Input::Dense(tensor) if tensor.rank() == 1 => Some(self.repeated(tensor)),
+            Input::Dense(tensor) if self.is_of_rows(tensor) => Some(self.repeated(&tensor.squeeze(&[1]))),
             Input::Dense(tensor) => self.has_steps(tensor).then(|| self.of(tensor)),
         };
         let all = |inputs: &Inputs, what: &'static str| {
@@ -86,6 +87,13 @@ impl Steps {
             labels: all(&batch.labels, "label of steps"),
             weights: batch.weights.as_ref().map(|weights| self.repeated(weights)),
         }
+    }
+
+    /// Whether a tensor `[batch, 1]` has one value per row. If sequences have one step, that is the
+    /// same.
+    fn is_of_rows(&self, tensor: &Tensor) -> bool {
+        let one = Some(&Dim::Known(1));
+        tensor.rank() == 2 && tensor.shape().dims().get(1) == one && self.mask.shape().dims().get(1) != one
     }
 
     fn has_steps(&self, tensor: &Tensor) -> bool {
@@ -163,6 +171,10 @@ impl Head for SequentialHeadWrapper {
 
     fn n_training_scopes(&self) -> usize {
         self.head.n_training_scopes()
+    }
+
+    fn sequence_mask(&self) -> Option<&str> {
+        Some(&self.mask)
     }
 
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {

@@ -8,7 +8,7 @@ use estimand_nn::Reduction;
 use estimand_tensor::Result;
 
 use super::{Network, Premade};
-use crate::head::{BinaryClassHead, Head, MultiClassHead, RegressionHead, Term};
+use crate::head::{BinaryClassHead, Head, MultiClassHead, RegressionHead, SequentialHeadWrapper, Term};
 
 /// The settings of a head, from which a premade estimator makes its head.
 pub trait HeadChoice {
@@ -33,11 +33,21 @@ pub struct Classifier {
     label_vocabulary: Option<Vec<Term>>,
     class_weights: Option<Vec<f64>>,
     shared: Shared,
+    /// Whether every step of a sequence has its own class, and the name of the mask of steps.
+    pub(super) return_sequences: bool,
+    pub(super) sequence_mask: String,
 }
 
 impl Default for Classifier {
     fn default() -> Classifier {
-        Classifier { n_classes: 2, label_vocabulary: None, class_weights: None, shared: Shared::default() }
+        Classifier {
+            n_classes: 2,
+            label_vocabulary: None,
+            class_weights: None,
+            shared: Shared::default(),
+            return_sequences: false,
+            sequence_mask: "sequence_mask".to_string(),
+        }
     }
 }
 
@@ -107,9 +117,14 @@ macro_rules! told_classes {
 
 impl HeadChoice for Classifier {
     fn head(self) -> Result<Arc<dyn Head>> {
-        Ok(match self.n_classes {
+        let steps = self.return_sequences.then(|| self.sequence_mask.clone());
+        let head: Arc<dyn Head> = match self.n_classes {
             2 => Arc::new(told_classes!(BinaryClassHead::new(), self)),
             n => Arc::new(told_classes!(MultiClassHead::new(n), self)),
+        };
+        Ok(match steps {
+            Some(mask) => Arc::new(SequentialHeadWrapper::new(head).sequence_length_mask(mask)),
+            None => head,
         })
     }
 }

@@ -6,7 +6,7 @@ use estimand_graph::Combiner;
 use estimand_nn::config::{self, Described, Field, Json, Node, Read};
 use estimand_tensor::Result;
 
-use super::{Baseline, Dnn, DnnLinearCombined, Linear, Network};
+use super::{Baseline, Dnn, DnnLinearCombined, Linear, Network, RnnModel};
 
 /// Where a document says that its networks come from.
 const MODULE: &str = "estimand.networks";
@@ -21,8 +21,8 @@ const fn class<N: Network + Described + 'static>() -> (&'static str, Read<Arc<dy
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, Read<Arc<dyn Network>>); 4] =
-    [class::<Baseline>(), class::<Dnn>(), class::<DnnLinearCombined>(), class::<Linear>()];
+const CLASSES: [(&str, Read<Arc<dyn Network>>); 5] =
+    [class::<Baseline>(), class::<Dnn>(), class::<DnnLinearCombined>(), class::<Linear>(), class::<RnnModel>()];
 
 /// A network as JSON.
 pub(super) fn written<N: Network + Described>(network: &N) -> Result<Json> {

@@ -1,9 +1,10 @@
 //! Premade estimators: a network over feature columns combined with a head.
 //!
 //! Each estimator is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`,
-//! `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a classifier's, a regressor's,
-//! or a head given by the user). [`Premade`] turns the two into a model function. `optimizer.rs`
-//! handles optimizer names, `shown.rs` the summaries for TensorBoard, `json.rs` networks as JSON.
+//! `dnn_linear_combined.rs`, `rnn/`) with one [`HeadChoice`] (`choice.rs`: a classifier's, a
+//! regressor's, or a head given by the user). [`Premade`] turns the two into a model function.
+//! `optimizer.rs` handles optimizer names, `shown.rs` the summaries for TensorBoard, `json.rs`
+//! networks as JSON.
 //! [`LinearSdca`] trains linear models without gradients (`sdca/`).
 //! [`KMeans`] has neither labels nor a head, and is a model function of its own (`kmeans/`).
 //! Defaults, learning rates and the names of variables are those of `tf.estimator` 2.15.
@@ -31,6 +32,7 @@ mod json;
 mod kmeans;
 mod linear;
 mod optimizer;
+mod rnn;
 mod sdca;
 mod shown;
 
@@ -59,6 +61,7 @@ pub(crate) use kmeans::Settings as KMeansSettings;
 pub use kmeans::{ChooseCenters, DistanceMetric, InitialClusters, KMeans, KMeansEstimator};
 pub use linear::{Linear, LinearClassifier, LinearEstimator, LinearRegressor};
 pub use optimizer::OptimizerChoice;
+pub use rnn::{CellType, RnnClassifier, RnnEstimator, RnnModel, Units};
 pub use sdca::{LinearSdca, SdcaLoss, SdcaProgress};
 
 /// A network from features to logits, and its optimizer.

@@ -1,4 +1,4 @@
-//! `input_layer`: concatenates dense columns into the input of a network.
+//! `input_layer` and `dense_features`: concatenate dense columns into the input of a network.
 
 use std::panic::Location;
 
@@ -31,18 +31,30 @@ use crate::inputs::Inputs;
 /// ```
 #[track_caller]
 pub fn input_layer(features: &Inputs, columns: impl Into<Columns>) -> Tensor {
+    made(features, columns.into(), "input_layer", Location::caller())
+}
+
+/// Computes what [`input_layer`] does, with the names of Keras' `DenseFeatures`: variables are
+/// `dense_features/<column>/embedding_weights`.
+#[track_caller]
+pub fn dense_features(features: &Inputs, columns: impl Into<Columns>) -> Tensor {
+    made(features, columns.into(), "dense_features", Location::caller())
+}
+
+/// A layer of a kind, or its error.
+fn made(features: &Inputs, columns: Columns, kind: &str, site: &'static Location<'static>) -> Tensor {
     let graph = features.graph();
-    let _line = graph.line(Location::caller(), file!());
-    match sorted(columns).and_then(|columns| tensors(features, &columns)) {
+    let _line = graph.line(site, file!());
+    match sorted(columns).and_then(|columns| tensors(features, &columns, kind)) {
         Ok(tensors) if tensors.len() == 1 => tensors[0].clone(),
         Ok(tensors) => Tensor::concat(&tensors.iter().collect::<Vec<_>>(), 1),
         Err(error) => graph.error(error),
     }
 }
 
-fn tensors(features: &Inputs, columns: &[FeatureColumn]) -> Result<Vec<Tensor>> {
+fn tensors(features: &Inputs, columns: &[FeatureColumn], kind: &str) -> Result<Vec<Tensor>> {
     let graph = features.graph();
-    let _layer = graph.reopen(&layer_name(graph, "input_layer"));
+    let _layer = graph.reopen(&layer_name(graph, kind));
     let tensor = |column: &FeatureColumn| {
         let dense = column.dense().ok_or_else(|| not_dense(column))?;
         let _scope = graph.reopen(&scope_name(&column.name()));

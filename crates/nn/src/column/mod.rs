@@ -72,7 +72,7 @@ pub use feature_column::{Columns, FeatureColumn};
 pub use hash_bucket::{HashBucketColumn, categorical_column_with_hash_bucket};
 pub use identity::{IdentityColumn, categorical_column_with_identity};
 pub use indicator::{IndicatorColumn, indicator_column};
-pub use input_layer::input_layer;
+pub use input_layer::{dense_features, input_layer};
 pub use json::from_json;
 pub use linear_model::{LinearModel, LinearOutput, LinearValues, linear_model};
 pub use numeric::{NumericColumn, numeric_column};
@@ -82,7 +82,7 @@ pub use sequence_categorical::{
     sequence_categorical_column_with_identity, sequence_categorical_column_with_vocabulary_file,
     sequence_categorical_column_with_vocabulary_list,
 };
-pub use sequence_input_layer::sequence_input_layer;
+pub use sequence_input_layer::{sequence_features, sequence_input_layer};
 pub use sequence_numeric::{SequenceNumericColumn, sequence_numeric_column};
 pub use shared_embeddings::{SharedEmbeddingColumn, SharedEmbeddings, shared_embeddings};
 pub use vocabulary_file::{VocabularyFileColumn, categorical_column_with_vocabulary_file};

@@ -1,4 +1,5 @@
-//! `sequence_input_layer`: concatenates sequence columns into the input of a recurrent network.
+//! `sequence_input_layer` and `sequence_features`: concatenate sequence columns into the input of a
+//! recurrent network.
 
 use std::panic::Location;
 
@@ -35,8 +36,20 @@ use crate::inputs::Inputs;
 /// ```
 #[track_caller]
 pub fn sequence_input_layer(features: &Inputs, columns: impl Into<Columns>) -> (Tensor, Tensor) {
-    let _line = features.graph().line(Location::caller(), file!());
-    match build(features, columns) {
+    made(features, columns.into(), "sequence_input_layer", Location::caller())
+}
+
+/// Computes what [`sequence_input_layer`] does, with the names of Keras' `SequenceFeatures`:
+/// variables are `sequence_features/<column>/embedding_weights`.
+#[track_caller]
+pub fn sequence_features(features: &Inputs, columns: impl Into<Columns>) -> (Tensor, Tensor) {
+    made(features, columns.into(), "sequence_features", Location::caller())
+}
+
+/// A layer of a kind, or its error.
+fn made(features: &Inputs, columns: Columns, kind: &str, site: &'static Location<'static>) -> (Tensor, Tensor) {
+    let _line = features.graph().line(site, file!());
+    match build(features, columns, kind) {
         Ok(made) => made,
         Err(error) => {
             let poison = features.graph().error(error);
@@ -45,10 +58,10 @@ pub fn sequence_input_layer(features: &Inputs, columns: impl Into<Columns>) -> (
     }
 }
 
-fn build(features: &Inputs, columns: impl Into<Columns>) -> Result<(Tensor, Tensor)> {
+fn build(features: &Inputs, columns: Columns, kind: &str) -> Result<(Tensor, Tensor)> {
     let columns = sorted(columns)?;
     let graph = features.graph();
-    let _layer = graph.reopen(&layer_name(graph, "sequence_input_layer"));
+    let _layer = graph.reopen(&layer_name(graph, kind));
     let mut sides = Vec::with_capacity(columns.len());
     let mut all: Option<Extent> = None;
     for column in &columns {

@@ -40,7 +40,12 @@ pub struct Rnn {
 impl Rnn {
     /// Runs this cell. The result is the last output.
     pub fn new(cell: impl RnnCell + 'static) -> Rnn {
-        Rnn { cell: Arc::new(cell), reading: Reading::default(), config: Config::default() }
+        Rnn::from_cell(Arc::new(cell))
+    }
+
+    /// Runs a cell whose type is known only at run time. The result is the last output.
+    pub fn from_cell(cell: Arc<dyn RnnCell>) -> Rnn {
+        Rnn { cell, reading: Reading::default(), config: Config::default() }
     }
 }
 

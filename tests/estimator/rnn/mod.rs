@@ -1,0 +1,6 @@
+//! Tests of recurrent estimators, one file per topic.
+
+mod bad_input;
+mod sentences;
+mod tensorflow;
+mod training;
