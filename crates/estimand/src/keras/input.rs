@@ -25,6 +25,8 @@ pub struct Input {
 impl Input {
     /// Numbers of this shape in each row. Use [`Graph::ANY`] for a size that differs from batch to
     /// batch.
+    ///
+    /// [`Graph::ANY`]: estimand_graph::Graph::ANY
     pub fn new(shape: impl Into<Shape>) -> Input {
         let axes = shape.into();
         let shape = std::iter::once(Dim::BATCH).chain(axes.dims().iter().copied()).collect();
