@@ -61,7 +61,9 @@ fn main() -> Result<()> {
         reached = sdca.progress();
     }
     println!("sdca_ms = {best:.1}");
-    println!("{reached:?}");
+    if let Some(reached) = reached {
+        println!("objective {:.6}, duality gap {:.1e}", reached.primal_objective, reached.duality_gap);
+    }
     let _ = std::fs::remove_dir_all(folder);
     Ok(())
 }
