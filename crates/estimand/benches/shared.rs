@@ -15,7 +15,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use estimand::data::Csv;
 use estimand::graph::Cpu;
@@ -67,6 +68,14 @@ fn census_model(folder: &Path) -> Result<(Estimator, Dataset)> {
     Ok((estimator, Csv::new(&path).label("income").dataset()))
 }
 
+/// The time in which predictions are counted.
+const COUNTED: Duration = Duration::from_millis(250);
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 fn predict() -> Result<()> {
     let folder = folder("predict")?;
     let (estimator, rows) = census_model(&folder)?;
@@ -75,27 +84,29 @@ fn predict() -> Result<()> {
     let rows = rows.batch(1).take(256);
     let batches: Vec<Vec<Batch>> = (0..8).map(|_| rows.iter().collect::<Result<_>>()).collect::<Result<_>>()?;
     let predictor = estimator.predictor(&batches[0][0])?;
-    // Rows a second of some threads together, the best of some rounds.
+    // Rows a second of some threads together, in windows of equal length: a thread that ends before
+    // the others would leave a core idle, and the best of short windows is better than that of long
+    // ones. The windows take turns; the median of each kind counts.
     let throughput = |n_threads: usize| {
-        let n = 4_000;
-        let mut best = 0f64;
-        for _ in 0..5 {
-            let start = Instant::now();
-            std::thread::scope(|threads| {
-                for batches in &batches[..n_threads] {
-                    let predictor = &predictor;
-                    threads.spawn(move || {
-                        for i in 0..n {
-                            predictor.predict(&batches[i % batches.len()]).expect("a prediction");
-                        }
-                    });
-                }
-            });
-            best = best.max((n * n_threads) as f64 / start.elapsed().as_secs_f64());
-        }
-        best
+        let is_over = AtomicBool::new(false);
+        let count = |own: &[Batch]| {
+            let rows = own.iter().cycle().take_while(|_| !is_over.load(Ordering::Relaxed));
+            rows.map(|row| predictor.predict(row).expect("a prediction")).count()
+        };
+        std::thread::scope(|threads| {
+            let (count, start) = (&count, Instant::now());
+            let running: Vec<_> = batches[..n_threads].iter().map(|own| threads.spawn(move || count(own))).collect();
+            std::thread::sleep(COUNTED);
+            is_over.store(true, Ordering::Relaxed);
+            let seconds = start.elapsed().as_secs_f64();
+            running.into_iter().map(|thread| thread.join().expect("rows")).sum::<usize>() as f64 / seconds
+        })
     };
-    let (one, eight) = (throughput(1), throughput(8));
+    let (mut one, mut eight) = ([0.0; 11], [0.0; 11]);
+    for (one, eight) in one.iter_mut().zip(&mut eight) {
+        (*one, *eight) = (throughput(1), throughput(8));
+    }
+    let (one, eight) = (median(&mut one), median(&mut eight));
     println!("one_row_us = {:.1}", 1e6 / one);
     println!("predict_threads = {:.2}    {one:.0} rows a second by one thread, {eight:.0} by eight", eight / one);
     remove(&folder)
