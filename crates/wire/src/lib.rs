@@ -34,6 +34,7 @@ pub mod saved_model;
 pub mod scan;
 pub mod temporary;
 mod tensor_array;
+pub mod tensor_bytes;
 pub mod tensor_proto;
 mod text;
 pub mod varint;

@@ -22,16 +22,25 @@ pub fn count(bytes: &[u8], path: &[u32]) -> usize {
     let mut n = 0;
     while let Some((field, content)) = next(&mut bytes) {
         match content {
-            Some(_) if field == wanted && rest.is_empty() => n += 1,
-            Some(content) if field == wanted => n += count(content, rest),
+            Content::Bytes(_) if field == wanted && rest.is_empty() => n += 1,
+            Content::Bytes(content) if field == wanted => n += count(content, rest),
             _ => {}
         }
     }
     n
 }
 
-/// Takes the next field: its number, and its content if it is length-delimited.
-fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
+/// The content of a field.
+pub(crate) enum Content<'a> {
+    Varint(u64),
+    /// Length-delimited.
+    Bytes(&'a [u8]),
+    /// Of 4 or 8 bytes.
+    Fixed,
+}
+
+/// Takes the next field: its number and its content.
+pub(crate) fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Content<'a>)> {
     let key = varint::take(bytes)?;
     let field = u32::try_from(key >> 3).ok()?;
     let skip = |bytes: &mut &'a [u8], n: usize| {
@@ -39,17 +48,18 @@ fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
         *bytes = rest;
         Some(content)
     };
-    match key & 7 {
-        0 => varint::take(bytes).map(|_| (field, None)),
-        1 => skip(bytes, 8).map(|_| (field, None)),
+    let content = match key & 7 {
+        0 => Content::Varint(varint::take(bytes)?),
+        1 => skip(bytes, 8).map(|_| Content::Fixed)?,
         2 => {
             let len = usize::try_from(varint::take(bytes)?).ok()?;
-            skip(bytes, len).map(|content| (field, Some(content)))
+            Content::Bytes(skip(bytes, len)?)
         }
-        5 => skip(bytes, 4).map(|_| (field, None)),
+        5 => skip(bytes, 4).map(|_| Content::Fixed)?,
         // None of TensorFlow's messages has groups.
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((field, content))
 }
 
 #[cfg(test)]

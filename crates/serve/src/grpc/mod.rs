@@ -10,7 +10,6 @@ mod model_service;
 pub(crate) mod predict_call;
 mod prediction;
 mod reflection;
-mod tensor;
 
 use std::marker::PhantomData;
 use std::pin::Pin;

@@ -4,10 +4,10 @@
 
 use bytes::Bytes;
 use estimand_tensor::Array;
-use estimand_wire::{Message, TensorProto};
+use estimand_wire::{Message, TensorProto, tensor_bytes};
+use prost::encoding::{self, WireType};
 
 use super::messages::ModelSpec;
-use super::tensor::typed;
 use crate::status::{Answer, Code, Status};
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -22,10 +22,34 @@ pub(crate) struct PredictCall {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct PredictReply {
-    #[prost(message, repeated, tag = "1")]
-    pub(crate) outputs: Vec<NamedTensor>,
+    /// Encoded entries of a map from names to tensors.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub(crate) outputs: Vec<Bytes>,
     #[prost(message, optional, tag = "2")]
     pub(crate) model_spec: Option<ModelSpec>,
+}
+
+impl PredictReply {
+    /// All entries are in one piece of memory.
+    pub(crate) fn new<'a>(
+        outputs: impl Iterator<Item = (&'a str, &'a Array)>,
+        model_spec: Option<ModelSpec>,
+    ) -> Answer<PredictReply> {
+        let (mut all, mut ends, mut tensor) = (Vec::with_capacity(512), Vec::new(), Vec::with_capacity(128));
+        for (name, array) in outputs {
+            tensor.clear();
+            tensor_bytes::write(array, &mut tensor)?;
+            for (tag, bytes) in [(1, name.as_bytes()), (2, &tensor)] {
+                encoding::encode_key(tag, WireType::LengthDelimited, &mut all);
+                encoding::encode_varint(bytes.len() as u64, &mut all);
+                all.extend_from_slice(bytes);
+            }
+            ends.push(all.len());
+        }
+        let (all, mut start) = (Bytes::from(all), 0);
+        let entry = |end| all.slice(std::mem::replace(&mut start, end)..end);
+        Ok(PredictReply { outputs: ends.into_iter().map(entry).collect(), model_spec })
+    }
 }
 
 /// An entry of a map from names to tensors.
@@ -39,11 +63,10 @@ pub(crate) struct NamedTensor {
 }
 
 impl NamedTensor {
-    pub(crate) fn new(name: &str, array: &Array) -> Answer<NamedTensor> {
-        Ok(NamedTensor { name: name.to_string(), tensor: typed(array)?.encode_to_vec().into() })
-    }
-
     pub(crate) fn to_array(&self) -> Answer<Array> {
+        if let Some(array) = tensor_bytes::read_simple(&self.tensor) {
+            return Ok(array);
+        }
         let damaged = |e| Status::new(Code::Internal, format!("failed to decode the tensor `{}`: {e}", self.name));
         let tensor = TensorProto::decode(self.tensor.clone()).map_err(damaged)?;
         tensor.to_array().map_err(|e| Status::invalid(format!("tensor parsing error: {}: {e}", self.name)))
@@ -78,8 +101,8 @@ mod tests {
         assert_eq!(find(&call.inputs, "job").unwrap().to_array().unwrap(), job);
         assert!(find(&call.inputs, "no").is_none());
 
-        let outputs = vec![NamedTensor::new("age", &age).unwrap(), NamedTensor::new("job", &job).unwrap()];
-        let reply = PredictReply { outputs, model_spec: Some(ModelSpec::default()) };
+        let outputs = [("age", &age), ("job", &job)];
+        let reply = PredictReply::new(outputs.into_iter(), Some(ModelSpec::default())).unwrap();
         let response = PredictResponse::decode(&reply.encode_to_vec()[..]).unwrap();
         assert_eq!(response.outputs["age"].to_array().unwrap(), age);
         assert_eq!(response.outputs["job"].to_array().unwrap(), job);
@@ -88,7 +111,10 @@ mod tests {
 
     #[test]
     fn the_last_of_equal_names_counts() {
-        let tensors = [1f32, 2.0].map(|value| NamedTensor::new("x", &Array::from([value])).unwrap());
+        let tensors = [1f32, 2.0].map(|value| NamedTensor {
+            name: "x".to_string(),
+            tensor: TensorProto::from_array(&Array::from([value])).encode_to_vec().into(),
+        });
         assert_eq!(find(&tensors, "x").unwrap().to_array().unwrap(), Array::from([2f32]));
         let damaged = NamedTensor { name: "x".to_string(), tensor: Bytes::from_static(b"\xff") };
         assert!(damaged.to_array().unwrap_err().message.contains("failed to decode the tensor `x`"));

@@ -60,8 +60,7 @@ pub(super) async fn predict(core: &Core, request: PredictCall, deadline: Deadlin
     let outputs = infer::run_rows(core, &model, &signature, rows, deadline, Api::Predict).await?;
     let named = signature.outputs.iter().zip(&outputs).map(|((name, _), array)| (name.as_str(), array));
     let named = named.filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted.contains(name)));
-    let outputs = named.map(|(name, array)| NamedTensor::new(name, array)).collect::<Answer<_>>()?;
-    Ok(PredictReply { outputs, model_spec: answered(asked, &loaded, &signature.name) })
+    PredictReply::new(named, answered(asked, &loaded, &signature.name))
 }
 
 /// The inputs of a request, in the order of the signature. Inputs that it leaves out take their
