@@ -59,12 +59,15 @@ impl Array {
 
     /// Copies the elements.
     pub fn from_slice<T: Element>(dims: impl AsRef<[usize]>, values: &[T]) -> Result<Array> {
-        Array::from_vec(dims, values.to_vec())
+        let dims = dims.as_ref();
+        let len = expect_count(dims, values.len())?;
+        let data = Data::Plain(Arc::new(Buffer::from_slice(values)));
+        Ok(Array { dtype: T::DTYPE, dims: dims.into(), start: 0, len, data })
     }
 
     /// A single number.
     pub fn scalar<T: Element>(value: T) -> Array {
-        let data = Data::Plain(Arc::new(Buffer::from_vec(vec![value])));
+        let data = Data::Plain(Arc::new(Buffer::from_slice(&[value])));
         Array { dtype: T::DTYPE, dims: Dims::new(), start: 0, len: 1, data }
     }
 
@@ -419,7 +422,7 @@ impl<T: Element> From<T> for Array {
 
 impl<T: Element, const N: usize> From<[T; N]> for Array {
     fn from(values: [T; N]) -> Array {
-        Array::from_vec([N], values.to_vec()).expect("the length is N")
+        Array::from_slice([N], &values).expect("the length is N")
     }
 }
 

@@ -3,7 +3,7 @@
 use estimand_tensor::cpu::scatter;
 use estimand_tensor::{Array, DType, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::{check_weights, expect_splits, expect_weights, kept_splits, splits, wide_ids};
 use crate::body::Node;
@@ -157,7 +157,7 @@ const FEW_IDS: usize = 8;
 /// The ids, each once in the order of its first place, and the place among them of each id.
 fn distinct(ids: &[i64]) -> Result<(Array, Array)> {
     if ids.len() <= FEW_IDS {
-        let mut distinct: Vec<i64> = Vec::with_capacity(ids.len());
+        let mut distinct: SmallVec<[i64; FEW_IDS]> = SmallVec::new();
         let place = |id: &i64| {
             let known = distinct.iter().position(|known| known == id);
             known.unwrap_or_else(|| {
@@ -165,8 +165,8 @@ fn distinct(ids: &[i64]) -> Result<(Array, Array)> {
                 distinct.len() - 1
             }) as i32
         };
-        let places: Vec<i32> = ids.iter().map(place).collect();
-        return Ok((Array::from(distinct), Array::from(places)));
+        let places: SmallVec<[i32; FEW_IDS]> = ids.iter().map(place).collect();
+        return Ok((Array::from_slice([distinct.len()], &distinct)?, Array::from_slice([places.len()], &places)?));
     }
     let mut distinct = vec![0; ids.len()];
     let mut places = vec![0; ids.len()];
