@@ -14,8 +14,8 @@ served=()
 trap 'for process in "${served[@]}"; do kill "$process" 2>/dev/null || true; done; rm -rf "$scratch"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 
-cargo build --quiet --release -p estimand-serve --example load --bin estimand-serve
-target=${CARGO_TARGET_DIR:-target}/release
+cargo build --quiet --profile dist -p estimand-serve --example load --bin estimand-serve
+target=${CARGO_TARGET_DIR:-target}/dist
 load=$target/examples/load
 "$load" export "$scratch"
 export_folder=$(find "$scratch/export" -mindepth 1 -maxdepth 1 -name '[0-9]*')

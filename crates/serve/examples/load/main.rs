@@ -1,7 +1,7 @@
 //! Measures a server and its clients on one machine: processor time and latency of one-row
 //! requests, throughput of large ones.
 //!
-//! `cargo run --release -p estimand-serve --example load [-- SECONDS]`
+//! `cargo run --profile dist -p estimand-serve --example load [-- SECONDS]`
 //!
 //! The model is a wide and deep classifier of eight columns, of which four are strings
 //! (`model.rs`). The server is another process, so that its processor time can be told from that of
@@ -29,6 +29,11 @@ use estimand_serve::Server;
 use estimand_wire::TensorProto;
 use messages::{ModelSpec, PredictRequest};
 use model::{NUMBERS, WORDS, body, export, export_onnx, export_tiny};
+
+/// The allocator of the program.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
