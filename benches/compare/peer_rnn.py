@@ -1,7 +1,6 @@
 """The LSTM classifier of `crates/estimand/benches/rnn.rs` in TensorFlow. Prints milliseconds of a step.
 
-The batches are made before the training, and the time begins after the first steps: building the graph does not count. Ours reads its rows
-while it trains, and its time includes the start and the end of a training.
+The batches are made before the training; ours reads its rows while it trains. In both, the time begins after the first five steps.
 """
 
 import shutil
