@@ -24,6 +24,10 @@ const FIRST: usize = 5;
 struct Clock<'a>(&'a mut Vec<Instant>);
 
 impl Hook for Clock<'_> {
+    fn name(&self) -> &str {
+        "clock"
+    }
+
     fn after_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         self.0.push(Instant::now());
         Ok(())
