@@ -1,0 +1,104 @@
+//! Compiled models in the files of Keras: the arguments of `compile`, and the state of the
+//! optimizer.
+//!
+//! `read` and `write` are about the arguments, `state` about the variables of the optimizer, whose
+//! order is in `order`.
+
+mod order;
+mod read;
+mod state;
+mod write;
+
+use std::panic::Location;
+
+use estimand_hdf5::{File, Writer};
+use estimand_nn::config::{CustomObjects, Json};
+use estimand_tensor::{Error, Result, warn};
+
+use super::options::{LoadModel, SaveModel};
+use crate::keras::compile::Settings;
+use crate::keras::json::KerasVersion;
+use crate::keras::model::Model;
+use state::Stored;
+
+/// What a file says of training.
+pub(super) struct Training {
+    /// The arguments of `compile`.
+    pub config: Json,
+    /// The version of Keras that wrote them.
+    pub version: KerasVersion,
+}
+
+/// Compiles a model as its file says, and restores its optimizer. `training` is `None` if the file
+/// says nothing; `site` is the user's line.
+pub(super) fn load(
+    model: &mut Model,
+    training: Option<&Training>,
+    file: &File,
+    objects: &CustomObjects,
+    options: LoadModel,
+    site: &'static Location<'static>,
+) -> Result<()> {
+    let must = match options.compile {
+        Some(false) => return Ok(()),
+        wanted => wanted == Some(true),
+    };
+    let Some(Training { config, version }) = training else {
+        return match must {
+            true => Err(Error::data("the file does not say how its model was compiled")
+                .help("load it with LoadModel::new().compile(false), and call compile")),
+            false => Ok(()),
+        };
+    };
+    let without = |error: Error| error.help("LoadModel::new().compile(false) loads the model without its optimizer");
+    let stored = Stored::find(file).map_err(without)?;
+    let n_updates = stored.as_ref().map_or(Ok(0), Stored::iterations).map_err(without)?;
+    let compile = read::compile(model, config, *version, n_updates > 0, objects);
+    if let Err(error) = compile.and_then(|compile| model.compile(compile.at(site))) {
+        if must {
+            return Err(error);
+        }
+        warn!("The model `{}` is loaded and not compiled: {error}", model.name());
+        model.not_compiled = Some(error.to_string());
+        return Ok(());
+    }
+    match stored {
+        Some(stored) => stored.restore(model, *version).map_err(without),
+        // Legacy files may have no state; Keras 2 does not write that of legacy optimizers.
+        None => {
+            warn!("The file of the model `{}` has no state of its optimizer, which begins anew", model.name());
+            Ok(())
+        }
+    }
+}
+
+/// What is written of a compiled model: the arguments of `compile`, if Keras has them.
+pub(super) fn config(model: &Model, options: SaveModel) -> Result<Option<Json>> {
+    let must = match options.include_optimizer {
+        Some(false) => return Ok(None),
+        wanted => wanted == Some(true),
+    };
+    let settings = match &model.settings {
+        Some(settings) => settings,
+        None if must => return model.check_compiled().map(|_| None),
+        None => return Ok(None),
+    };
+    match write::config(model, settings, options.version) {
+        Ok(config) => Ok(Some(config)),
+        Err(error) if must => Err(error),
+        Err(error) => {
+            warn!("The model `{}` is written without its optimizer, losses and metrics: {error}", model.name());
+            Ok(None)
+        }
+    }
+}
+
+/// Adds the state of the optimizer to a file of weights.
+pub(super) fn write_state(
+    model: &Model,
+    settings: &Settings,
+    version: KerasVersion,
+    writer: &mut Writer,
+) -> Result<()> {
+    state::write(model, &settings.optimizer, version, writer)
+}

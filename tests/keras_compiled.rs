@@ -1,0 +1,144 @@
+//! Compiled models in the files of Keras: a model that Keras has trained and saved goes on here as
+//! it does there, and what we save goes on, too. `oracles/live/keras_files.py` lets Keras go on with
+//! ours.
+
+use std::path::{Path, PathBuf};
+
+use estimand::keras::{
+    Compile, Fit, KerasVersion, LoadModel, Model, SaveModel, Sequential, TrainStep, Trained, load_model,
+    load_model_with,
+};
+use estimand::nn::BatchNorm;
+use estimand::nn::config::CustomObjects;
+use estimand::prelude::*;
+use estimand_fixture::{Case, cases};
+
+const VERSIONS: [KerasVersion; 2] = [KerasVersion::Keras2, KerasVersion::Keras3];
+
+fn objects() -> CustomObjects {
+    CustomObjects::new()
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures/keras_files").join(name)
+}
+
+fn file(case: &Case) -> PathBuf {
+    fixture(&case.setting::<String>("file"))
+}
+
+fn all() -> Vec<Case> {
+    ["keras_compiled_keras2", "keras_compiled_keras3"].into_iter().flat_map(cases).collect()
+}
+
+fn array(case: &Case, key: &str) -> Array {
+    let found = case.array(key);
+    let dtype = if key.ends_with(":1") && key.starts_with('y') { DType::I64 } else { DType::F32 };
+    Array::from_bytes(dtype, &found.dims[..], &found.to_ne_bytes()).unwrap()
+}
+
+/// A folder of its own, which is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path =
+            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("keras-compiled-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn words(result: Result<()>, expected: &[&str]) {
+    let error = result.unwrap_err().to_string();
+    assert!(expected.iter().all(|word| error.contains(word)), "expected {expected:?}: {error}");
+}
+
+fn close(found: f64, expected: f64, place: &str) {
+    assert!((found - expected).abs() <= 1e-5 * expected.abs().max(1.0), "{place}: {found}, expected {expected}");
+}
+
+/// Trains on one batch of a case and compares what is logged.
+fn step(model: &mut Model, case: &Case, i: usize, place: &str) -> Result<()> {
+    let x = array(case, &format!("x:{i}"));
+    let y: Vec<Array> = (0..model.output_names().len()).map(|j| array(case, &format!("y:{i}:{j}"))).collect();
+    let logs = match case.setting("is_weighted") {
+        true => model.train_on_batch(([x], y, &array(case, &format!("w:{i}"))))?,
+        false => model.train_on_batch(([x], y))?,
+    };
+    let names: Vec<String> = case.setting(&format!("names:{i}"));
+    // Keras 2 puts the name of the output before that of a metric once more each time it opens a file.
+    let names: Vec<String> = names.iter().map(|name| name.replace("right_right_", "right_")).collect();
+    let expected = array(case, &format!("logs:{i}"));
+    let mut keys: Vec<&str> = logs.keys().map(String::as_str).collect();
+    let mut wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+    (keys.sort_unstable(), wanted.sort_unstable());
+    assert_eq!(keys, wanted, "{place}");
+    for (name, value) in names.iter().zip(expected.as_slice::<f32>()?) {
+        // Keras 3 shows the losses of several outputs times their weights.
+        let weight = match (name.as_str(), place.contains("keras3")) {
+            ("left_loss", true) => 0.5,
+            ("right_loss", true) => 2.0,
+            _ => 1.0,
+        };
+        close(logs[name.as_str()] * weight, f64::from(*value), &format!("{place}, batch {i}, {name}"));
+    }
+    Ok(())
+}
+
+/// Compares the weights with those of Keras at the end.
+fn end(model: &Model, case: &Case, place: &str) -> Result<()> {
+    for (i, (name, found)) in model.weight_names().zip(model.get_weights()?).enumerate() {
+        let expected = array(case, &format!("after:{i}"));
+        assert_eq!(found.dims(), expected.dims());
+        for (a, b) in found.as_slice::<f32>()?.iter().zip(expected.as_slice::<f32>()?) {
+            close(f64::from(*a), f64::from(*b), &format!("{place}, {name}"));
+        }
+    }
+    Ok(())
+}
+
+const N_BATCHES: usize = 3;
+
+#[test]
+fn training_goes_on_as_in_keras() -> Result<()> {
+    let folder = Folder::new("on");
+    let (mut n, mut n_written) = (0, 0);
+    for case in all().iter().filter(|case| case.setting("goes_on")) {
+        let place = case.setting::<String>("file");
+        let mut model = load_model_with(file(case), &objects(), LoadModel::new().compile(true))?;
+        close(model.learning_rate()?, case.setting("rate"), &place);
+        // Before the first step, and after it, the model can be written and goes on.
+        for i in 0..N_BATCHES {
+            for version in VERSIONS.into_iter().filter(|_| i < 2) {
+                let path = folder.0.join("again.keras");
+                let is_legacy = case.name().starts_with("legacy");
+                let saved = model.save_with(&path, SaveModel::new().version(version).include_optimizer(true));
+                if is_legacy && version == KerasVersion::Keras3 {
+                    words(saved, &["Keras 3 has no legacy optimizer", "Optimizer::keras("]);
+                    continue;
+                }
+                saved?;
+                let mut again = load_model_with(&path, &objects(), LoadModel::new().compile(true))?;
+                assert_eq!(again.n_steps(), model.n_steps());
+                for i in i..N_BATCHES {
+                    step(&mut again, case, i, &format!("{place}, {version:?}"))?;
+                }
+                end(&again, case, &format!("{place}, {version:?}"))?;
+                n_written += 1;
+            }
+            step(&mut model, case, i, &place)?;
+        }
+        end(&model, case, &place)?;
+        n += 1;
+    }
+    assert_eq!((n, n_written), (69, 262));
+    Ok(())
+}
