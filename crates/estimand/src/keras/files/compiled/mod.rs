@@ -15,6 +15,7 @@ use estimand_hdf5::{File, Writer};
 use estimand_nn::config::{CustomObjects, Json};
 use estimand_tensor::{Error, Result, warn};
 
+use super::legacy;
 use super::options::{LoadModel, SaveModel};
 use crate::keras::compile::Settings;
 use crate::keras::json::KerasVersion;
@@ -64,11 +65,12 @@ pub(super) fn load(
     }
     match stored {
         Some(stored) => stored.restore(model, *version).map_err(without),
-        // Legacy files may have no state; Keras 2 does not write that of legacy optimizers.
-        None => {
+        // Older files may have no state; Keras 2 writes none of a legacy optimizer to `.keras`.
+        None if legacy::is_legacy(&file.root())? || order::is_legacy(&model.check_compiled()?.optimizer) => {
             warn!("The file of the model `{}` has no state of its optimizer, which begins anew", model.name());
             Ok(())
         }
+        None => Err(without(Error::data("the model is compiled, and the file has no state of its optimizer"))),
     }
 }
 

@@ -60,7 +60,12 @@ fn optimizer(model: &Model, settings: &Settings, version: KerasVersion) -> Resul
     let mut object = checked(optimizer::to_json(optimizer)?)?;
     match model.rate {
         Some(rate) => object["config"]["learning_rate"] = f64::from(rate).into(),
-        None => drop(checked(object["config"]["learning_rate"].clone())?),
+        None => {
+            let mut schedule = checked(object["config"]["learning_rate"].take())?;
+            // Keras 3 wants a text here, or its own.
+            schedule["config"].as_object_mut().map(|config| config.remove("name"));
+            object["config"]["learning_rate"] = schedule;
+        }
     }
     Ok(object)
 }

@@ -2,16 +2,20 @@
 //! it does there, and what we save goes on, too. `oracles/live/keras_files.py` lets Keras go on with
 //! ours.
 
+mod damage;
+mod unknown;
+
 use std::path::{Path, PathBuf};
 
+use estimand::data::zip;
 use estimand::keras::{
-    Compile, Fit, KerasVersion, LoadModel, Model, SaveModel, Sequential, TrainStep, Trained, load_model,
-    load_model_with,
+    Compile, Fit, Input, KerasVersion, LoadModel, Model, SaveModel, Sequential, load_model, load_model_with,
 };
-use estimand::nn::BatchNorm;
 use estimand::nn::config::CustomObjects;
 use estimand::prelude::*;
+use estimand::tensor::Limits;
 use estimand_fixture::{Case, cases};
+use estimand_hdf5::File;
 
 const VERSIONS: [KerasVersion; 2] = [KerasVersion::Keras2, KerasVersion::Keras3];
 
@@ -141,4 +145,63 @@ fn training_goes_on_as_in_keras() -> Result<()> {
     }
     assert_eq!((n, n_written), (69, 262));
     Ok(())
+}
+
+fn small() -> Result<Model> {
+    Sequential::new().input(Input::new([2]).name("x")).add(Dense::new(2).tanh()).add(Dense::new(1)).build()
+}
+
+fn rows(n: usize) -> (Array, Array) {
+    let x = Array::from_vec([n, 2], (0..2 * n).map(|i| (i % 7) as f32 / 7.0).collect()).unwrap();
+    (x, Array::from_vec([n, 1], (0..n).map(|i| (i % 3) as f32).collect()).unwrap())
+}
+
+/// `fit` in two parts, with a file between them, ends with the same bits as one `fit`.
+#[test]
+fn a_file_between_two_fits_changes_nothing() -> Result<()> {
+    let folder = Folder::new("fits");
+    let (x, y) = rows(10);
+    let fit = |from: usize, to: usize| Fit::new((&x, &y)).batch_size(4).initial_epoch(from).epochs(to).verbose(0);
+    let rate = Schedule::Polynomial { initial: 0.1, decay_steps: 20, end: 0.01, power: 2.0, cycle: false };
+    let compile = || Compile::new(Optimizer::keras(Adam::default().amsgrad(true), rate.clone()), "mse").metric("mae");
+    for version in VERSIONS {
+        let mut whole = small()?;
+        whole.compile(compile())?;
+        let history = whole.fit(fit(0, 4))?;
+        let mut first = small()?;
+        first.compile(compile())?;
+        first.fit(fit(0, 2))?;
+        let path = folder.0.join("half.keras");
+        first.save_for(&path, version)?;
+        let mut second = load_model(&path, &objects())?;
+        assert_eq!(second.n_steps(), 6);
+        assert_eq!(second.learning_rate()?, first.learning_rate()?);
+        // An evaluation before the first step does not touch the state.
+        second.evaluate((&x, &y))?;
+        let rest = second.fit(fit(2, 4))?;
+        assert_eq!(rest["loss"], history["loss"][2..]);
+        assert_eq!(rest["mae"], history["mae"][2..]);
+        assert_eq!(second.get_weights()?, whole.get_weights()?);
+        // Another compile drops the state, as in Keras.
+        second.compile(Compile::new("adam", "mse"))?;
+        second.save_for(&path, version)?;
+        let numbers = optimizer_numbers(&path);
+        assert!(numbers.iter().all(|n| *n == 0.0 || (*n - 0.001).abs() < 1e-9), "{numbers:?}");
+    }
+    Ok(())
+}
+
+/// All numbers of the optimizer's variables in a file.
+fn optimizer_numbers(path: &Path) -> Vec<f64> {
+    let file = weights_of(path);
+    let group = file.root().group("optimizer/vars").unwrap();
+    let value = |name: &str| group.dataset(name).unwrap().read().unwrap().to_f64_vec().unwrap();
+    group.names().flat_map(value).collect()
+}
+
+fn weights_of(path: &Path) -> File {
+    let bytes = std::fs::read(path).unwrap();
+    let members = zip::members(&bytes, &Limits::default()).unwrap();
+    let member = members.iter().find(|member| member.name == "model.weights.h5").unwrap();
+    File::from_bytes(member.unpack().unwrap(), &Limits::default()).unwrap()
 }
