@@ -1,6 +1,6 @@
 //! Compiled models in the files of Keras: a model that Keras has trained and saved goes on here as
-//! it does there, and what we save goes on, too. `oracles/live/keras_files.py` lets Keras go on with
-//! ours.
+//! it does there, and what we save goes on, too. `oracles/live/keras_files.py` lets Keras go on
+//! with ours.
 
 mod damage;
 mod unknown;
@@ -78,12 +78,13 @@ fn step(model: &mut Model, case: &Case, i: usize, place: &str) -> Result<()> {
         false => model.train_on_batch(([x], y))?,
     };
     let names: Vec<String> = case.setting(&format!("names:{i}"));
-    // Keras 2 puts the name of the output before that of a metric once more each time it opens a file.
+    // Keras 2 puts the name of the output before that of a metric each time it opens a file.
     let names: Vec<String> = names.iter().map(|name| name.replace("right_right_", "right_")).collect();
     let expected = array(case, &format!("logs:{i}"));
     let mut keys: Vec<&str> = logs.keys().map(String::as_str).collect();
     let mut wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-    (keys.sort_unstable(), wanted.sort_unstable());
+    keys.sort_unstable();
+    wanted.sort_unstable();
     assert_eq!(keys, wanted, "{place}");
     for (name, value) in names.iter().zip(expected.as_slice::<f32>()?) {
         // Keras 3 shows the losses of several outputs times their weights.

@@ -1,8 +1,9 @@
 //! The files of Keras: `.weights.h5`, legacy `.h5`, and `.keras`.
 //!
-//! `legacy` reads the older form, `archive` is about whole models, `compiled` about their optimizers,
-//! losses and metrics, `options` says how whole models are read and written. `by_name` loads the
-//! layers that have the same names, and `named` gives the weights of any file names for a warm start.
+//! `legacy` reads the older form. `archive` is about whole models, `compiled` about their
+//! optimizers, losses and metrics, `options` says how they are read and written. `by_name` loads
+//! the layers that have the same names, and `named` gives the weights of any file names for a warm
+//! start.
 
 mod archive;
 mod by_name;

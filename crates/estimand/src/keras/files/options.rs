@@ -21,8 +21,9 @@ impl LoadModel {
         LoadModel::default()
     }
 
-    /// Whether the model is compiled. With `false`, the file's optimizer, losses and metrics are not
-    /// read. With `true`, it is an error if the file has none, or has some that Estimand has not.
+    /// Whether the model is compiled. With `false`, the file's optimizer, losses and metrics are
+    /// not read. With `true`, it is an error if the file has none, or has some that Estimand has
+    /// not.
     ///
     /// By default such a model is loaded and not compiled. A warning tells why, and so does the
     /// error of a call that needs a compiled model.

@@ -52,25 +52,42 @@ pub(super) fn load(
         };
     };
     let without = |error: Error| error.help("LoadModel::new().compile(false) loads the model without its optimizer");
-    let stored = Stored::find(file).map_err(without)?;
-    let n_updates = stored.as_ref().map_or(Ok(0), Stored::iterations).map_err(without)?;
+    // TF: of a legacy file, Keras only warns of a state that does not fit.
+    let is_legacy_file = legacy::is_legacy(&file.root())?;
+    let refused = |model: &mut Model, error: Error| match !must && is_legacy_file {
+        true => model.leave_uncompiled(&error),
+        false => Err(without(error)),
+    };
+    let found = Stored::find(file).and_then(|stored| {
+        let n_updates = stored.as_ref().map_or(Ok(0), Stored::iterations)?;
+        Ok((stored, n_updates))
+    });
+    let (stored, n_updates) = match found {
+        Ok(found) => found,
+        Err(error) => return refused(model, error),
+    };
     let compile = read::compile(model, config, *version, n_updates > 0, objects);
     if let Err(error) = compile.and_then(|compile| model.compile(compile.at(site))) {
-        if must {
-            return Err(error);
-        }
-        warn!("The model `{}` is loaded and not compiled: {error}", model.name());
-        model.not_compiled = Some(error.to_string());
-        return Ok(());
+        return if must { Err(error) } else { model.leave_uncompiled(&error) };
     }
     match stored {
-        Some(stored) => stored.restore(model, *version).map_err(without),
+        Some(stored) => stored.restore(model, *version).or_else(|error| refused(model, error)),
         // Older files may have no state; Keras 2 writes none of a legacy optimizer to `.keras`.
-        None if legacy::is_legacy(&file.root())? || order::is_legacy(&model.check_compiled()?.optimizer) => {
+        None if is_legacy_file || order::is_legacy(&model.check_compiled()?.optimizer) => {
             warn!("The file of the model `{}` has no state of its optimizer, which begins anew", model.name());
             Ok(())
         }
         None => Err(without(Error::data("the model is compiled, and the file has no state of its optimizer"))),
+    }
+}
+
+impl Model {
+    /// Goes on without what the file says of training, and keeps the reason for later errors.
+    fn leave_uncompiled(&mut self, error: &Error) -> Result<()> {
+        warn!("The model `{}` is loaded and not compiled: {error}", self.name());
+        (self.settings, self.rate) = (None, None);
+        self.not_compiled = Some(error.to_string());
+        Ok(())
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn compile(
     for (key, is_weighted) in [("metrics", false), ("weighted_metrics", true)] {
         let Some(node) = field(&root, key)? else { continue };
         for (i, node) in metrics(&node, &outputs, version)? {
-            // TF: Keras 2 puts the names of several outputs before those of their metrics, and writes them so.
+            // TF: Keras 2 writes the metrics of several outputs with the names of the outputs.
             let has_prefix = version == KerasVersion::Keras2 && outputs.len() > 1;
             let prefix = has_prefix.then(|| format!("{}_", outputs[i]));
             let metric = metric(&node, prefix.as_deref())?;
@@ -71,7 +71,7 @@ fn optimizer(root: &Node<'_>, is_trained: bool) -> Result<OptimizerChoice> {
     if let Some(config) = document["config"].as_object_mut() {
         // Whether XLA compiles the updates does not change them.
         config.remove("jit_compile");
-        // The average of Keras 3 has another beginning than that of tf.keras 2.15, and the same rest.
+        // The average of Keras 3 begins otherwise than that of tf.keras 2.15, and is the same then.
         if is_trained && config.get("loss_scale_factor").is_some_and(Json::is_null) {
             config.remove("loss_scale_factor");
         }

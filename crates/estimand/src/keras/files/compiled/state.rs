@@ -1,5 +1,5 @@
-//! The state of an optimizer in the files of Keras: its variables by number, or in the older form by
-//! name, in the order of `order`.
+//! The state of an optimizer in the files of Keras: its variables by number, or in the older form
+//! by name, in the order of `order`.
 
 use std::collections::HashMap;
 
@@ -42,8 +42,13 @@ impl<'a> Stored<'a> {
         Ok(Some(Stored { file, paths: (0..n).map(|i| format!("{PLACE}/{i}")).collect() }))
     }
 
-    fn read(&self, i: usize) -> Result<Array> {
-        self.file.root().dataset(&self.paths[i])?.read()
+    /// Reads a variable, which must have these sizes.
+    fn read(&self, i: usize, dims: &[usize]) -> Result<Array> {
+        let dataset = self.file.root().dataset(&self.paths[i])?;
+        match dataset.shape() == dims {
+            true => dataset.read(),
+            false => Err(Error::shape(format!("its shape is {:?}; expected {dims:?}", dataset.shape()))),
+        }
     }
 
     /// The number of updates, which every optimizer has first.
@@ -51,13 +56,8 @@ impl<'a> Stored<'a> {
         if self.paths.is_empty() {
             return Err(Error::data("the state of the optimizer is empty; expected its number of updates"));
         }
-        let value = self.read(0)?;
-        let n = match value.dims() {
-            [] => cast(&value, DType::I64)?.item::<i64>()?,
-            dims => {
-                return Err(Error::shape(format!("the number of updates has the shape {dims:?}; expected one number")));
-            }
-        };
+        let value = self.read(0, &[]).map_err(|error| error.context("in the number of updates"))?;
+        let n = cast(&value, DType::I64)?.item::<i64>()?;
         u64::try_from(n).map_err(|_| Error::data(format!("the number of updates is {n}; expected at least 0")))
     }
 
@@ -83,11 +83,7 @@ impl<'a> Stored<'a> {
         let n_updates = self.iterations()?;
         for (i, variable) in variables.iter().enumerate() {
             let place = |error: Error| error.context(format!("in {}, {}", self.paths[i], variable.describe()));
-            let value = self.read(i).map_err(place)?;
-            if value.dims() != variable.dims() {
-                let text = format!("its shape is {:?}; expected {:?}", value.dims(), variable.dims());
-                return Err(place(Error::shape(text)));
-            }
+            let value = self.read(i, variable.dims()).map_err(place)?;
             match variable {
                 Variable::Iterations => {}
                 Variable::LearningRate => {
