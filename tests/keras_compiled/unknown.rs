@@ -118,6 +118,7 @@ fn what_keras_has_not_is_not_written() -> Result<()> {
         (Compile::new(adam(), LossChoice::new(OwnLoss)), &["the loss `own_loss` cannot be written"]),
         (Compile::new(adam(), sum), &["Keras has no reduction `weighted_sum`"]),
         (Compile::new(adam(), "mse").metric("huber"), &["Keras 3 has no metric `huber`"]),
+        (Compile::new(adam(), "mse").metric("ce"), &["Keras 3 has no metric `ce`"]),
         (Compile::new(adam(), "mse").metric(MetricChoice::new(OwnMetric)), &["the metric `own_metric` cannot be"]),
         (
             Compile::new(adam().ema(estimand::update::Ema::default()), "mse"),

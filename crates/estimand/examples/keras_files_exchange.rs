@@ -94,7 +94,7 @@ fn of_classes() -> Vec<(LossChoice, Vec<MetricChoice>)> {
     vec![
         ("binary_crossentropy".into(), vec!["accuracy".into(), auc(), "bce".into()]),
         (smooth.into(), vec![metric::Precision::new().thresholds([0.4]).into(), metric::Recall::new().into()]),
-        ("hinge".into(), vec![metric::BinaryAccuracy::new().into(), "crossentropy".into()]),
+        ("hinge".into(), vec![metric::BinaryAccuracy::new().into(), "binary_crossentropy".into()]),
     ]
 }
 

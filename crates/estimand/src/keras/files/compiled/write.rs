@@ -112,6 +112,10 @@ const NOT_METRICS: [&str; 6] = ["bce", "kld", "KLD", "kullback_leibler_divergenc
 
 fn metric(metric: &OutputMetric, version: KerasVersion) -> Result<Json> {
     let value = match &metric.kind {
+        MetricKind::Crossentropy if version == KerasVersion::Keras3 => {
+            let text = format!("Keras 3 has no metric `{}`", metric.name);
+            return Err(Error::unsupported(text).help("name the cross entropy, such as binary_crossentropy"));
+        }
         MetricKind::Accuracy | MetricKind::Crossentropy => return Ok(metric.name.as_str().into()),
         MetricKind::Value(value) => value,
     };
