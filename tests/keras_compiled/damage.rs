@@ -144,6 +144,17 @@ fn damaged_arguments_are_named() -> Result<()> {
         let (x, y) = rows(2);
         words(loaded.train_on_batch((&x, &y)).map(drop), expected);
     }
+    let many = vec!["mae"; 20_000];
+    changed(&path, &other, |name, old| match name {
+        "config.json" => {
+            let mut config: Json = serde_json::from_slice(&old).unwrap();
+            config["compile_config"]["metrics"] = many.clone().into();
+            config.to_string().into_bytes()
+        }
+        _ => old,
+    });
+    let must = load_model_with(&other, &objects(), LoadModel::new().compile(true));
+    words(must.map(drop), &["20000 metrics of 1 outputs", "$.metrics"]);
     for value in ["null", "{}", "[]", "7"] {
         changed(&path, &other, |name, old| match name {
             "config.json" => {

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use estimand::data::zip;
 use estimand::keras::{
-    Compile, Fit, Input, KerasVersion, LoadModel, Model, SaveModel, Sequential, load_model, load_model_with,
+    BackupAndRestore, Compile, Fit, Input, KerasVersion, LoadModel, Model, SaveModel, Sequential, TrainStep, Trained,
+    load_model, load_model_with,
 };
 use estimand::nn::config::CustomObjects;
 use estimand::prelude::*;
@@ -189,6 +190,70 @@ fn a_file_between_two_fits_changes_nothing() -> Result<()> {
         let numbers = optimizer_numbers(&path);
         assert!(numbers.iter().all(|n| *n == 0.0 || (*n - 0.001).abs() < 1e-9), "{numbers:?}");
     }
+    Ok(())
+}
+
+/// A rate that was set, a layer that was frozen, and a step of the user's own go on, too.
+#[test]
+fn changes_after_compile_are_kept() -> Result<()> {
+    let folder = Folder::new("changes");
+    let path = folder.0.join("m.keras");
+    let (x, y) = rows(6);
+    let own_step = |step: &TrainStep<'_>| {
+        let loss = (&step.call(step.inputs())?[0] - &step.labels()[0]).square().mean();
+        Ok(Trained::new(&step.optimizer().minimize(&loss)).log("loss", &loss))
+    };
+    for version in VERSIONS {
+        for is_own in [false, true] {
+            let mut model = small()?;
+            model.compile(Compile::new(Optimizer::keras(RmsProp::default().momentum(0.5), 0.01), "mse"))?;
+            if is_own {
+                model.set_train_step(own_step);
+            }
+            model.train_on_batch((&x, &y))?;
+            model.set_learning_rate(0.05)?;
+            model.set_layer_trainable("dense", false)?;
+            for _ in 0..2 {
+                model.train_on_batch((&x, &y))?;
+            }
+            model.save_with(&path, SaveModel::new().version(version).include_optimizer(true))?;
+            let mut again = load_model_with(&path, &objects(), LoadModel::new().compile(true))?;
+            if is_own {
+                again.set_train_step(own_step);
+            }
+            assert_eq!(again.learning_rate()?, f64::from(0.05f32));
+            assert_eq!(again.n_steps(), 3);
+            for _ in 0..3 {
+                assert_eq!(again.train_on_batch((&x, &y))?, model.train_on_batch((&x, &y))?);
+            }
+            assert_eq!(again.get_weights()?, model.get_weights()?);
+            // A seed begins anew.
+            assert_eq!(again.seed(3)?.n_steps(), 0);
+        }
+    }
+    Ok(())
+}
+
+/// A backup takes the place of what the file has restored.
+#[test]
+fn backups_of_loaded_models_go_on() -> Result<()> {
+    let folder = Folder::new("backup");
+    let (path, backups) = (folder.0.join("m.keras"), folder.0.join("backup"));
+    let (x, y) = rows(8);
+    let fit = |epochs: usize| Fit::new((&x, &y)).batch_size(4).epochs(epochs).verbose(0);
+    let mut model = small()?;
+    model.compile(Compile::new("adam", "mse"))?;
+    model.fit(fit(2))?;
+    model.save(&path)?;
+    let mut whole = load_model(&path, &objects())?;
+    whole.fit(fit(4))?;
+    let backup = || BackupAndRestore::new(&backups).keep();
+    load_model(&path, &objects())?.fit(fit(2).callback(backup()))?;
+    let mut resumed = load_model(&path, &objects())?;
+    let history = resumed.fit(fit(4).callback(backup()))?;
+    assert_eq!(history.epoch, [2, 3]);
+    assert_eq!(resumed.n_steps(), whole.n_steps());
+    assert_eq!(resumed.get_weights()?, whole.get_weights()?);
     Ok(())
 }
 

@@ -201,6 +201,7 @@ pub(super) struct OutputMetric {
     pub name: String,
     pub kind: MetricKind,
     /// The name by which it was given, if it was.
+    #[cfg_attr(not(feature = "keras_files"), allow(dead_code, reason = "only files of Keras hold it"))]
     pub given: Option<String>,
     pub is_weighted: bool,
 }
@@ -230,6 +231,7 @@ pub(super) struct OutputSettings {
     pub name: String,
     pub loss: Arc<dyn Loss>,
     /// The name by which the loss was given, if it was.
+    #[cfg_attr(not(feature = "keras_files"), allow(dead_code, reason = "only files of Keras hold it"))]
     pub given: Option<String>,
     pub weight: Option<f64>,
     pub metrics: Vec<OutputMetric>,

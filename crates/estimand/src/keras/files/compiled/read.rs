@@ -13,6 +13,9 @@ use crate::keras::model::Model;
 use crate::keras::names;
 use crate::premade::OptimizerChoice;
 
+/// The largest number of metrics of all outputs. Files with more are damaged.
+const MAX_METRICS: usize = 10_000;
+
 /// Reads the arguments of `compile`. `is_trained` tells whether the optimizer has made updates.
 pub(super) fn compile(
     model: &Model,
@@ -155,7 +158,11 @@ fn metrics<'a>(node: &Node<'a>, outputs: &[String], version: KerasVersion) -> Re
         all.iter().all(|node| !node.value().is_array() && (!node.value().is_object() || is_object(node)))
     };
     let mut found = Vec::new();
-    match list(node)? {
+    let all = list(node)?;
+    if let Some(n) = all.as_ref().map(Vec::len).filter(|n| n.saturating_mul(outputs.len()) > MAX_METRICS) {
+        return Err(node.refuse(format!("there are {n} metrics of {} outputs; expected fewer", outputs.len())));
+    }
+    match all {
         // The list of the only output. TF: a legacy file has a list of such lists.
         Some(all) if outputs.len() == 1 => {
             for node in all {
