@@ -36,9 +36,10 @@ pub fn load_model(path: impl AsRef<Path>, objects: &CustomObjects) -> Result<Mod
 pub fn load_model_with(path: impl AsRef<Path>, objects: &CustomObjects, options: LoadModel) -> Result<Model> {
     let (path, site) = (path.as_ref(), Location::caller());
     // Opened once: another process may replace the file meanwhile.
+    let compiles = options.compile != Some(false);
     let parts = match is_archive(path) {
-        true => Parts::of_archive(&read(path)?),
-        false => Parts::of_legacy(File::open(path, &Limits::default())?),
+        true => Parts::of_archive(&read(path)?, compiles),
+        false => Parts::of_legacy(File::open(path, &Limits::default())?, compiles),
     };
     let load = |parts: Parts| {
         let mut model = model_from_json(&parts.config, objects)?;
@@ -58,11 +59,12 @@ struct Parts {
 }
 
 impl Parts {
-    fn of_archive(archive: &[u8]) -> Result<Parts> {
+    /// With `compiles`, also what the file says of training.
+    fn of_archive(archive: &[u8], compiles: bool) -> Result<Parts> {
         let config = text(member(archive, CONFIG)?)?;
         let document = config::parse(&config)?;
         let training = match &document["compile_config"] {
-            Json::Object(fields) if !fields.is_empty() => {
+            Json::Object(fields) if compiles && !fields.is_empty() => {
                 let metadata = config::parse(&text(member(archive, METADATA)?)?)?;
                 let version = version(metadata["keras_version"].as_str());
                 Some(Training { config: document["compile_config"].clone(), version })
@@ -72,7 +74,7 @@ impl Parts {
         Ok(Parts { config, training, weights: weights_in(archive)? })
     }
 
-    fn of_legacy(file: File) -> Result<Parts> {
+    fn of_legacy(file: File, compiles: bool) -> Result<Parts> {
         let attribute = |name: &str| -> Result<Option<String>> {
             let Some(value) = file.root().find_attribute(name)? else { return Ok(None) };
             text(value.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default()).map(Some)
@@ -82,11 +84,11 @@ impl Parts {
             return Err(Error::data("the file has no `model_config`").help(help));
         };
         let training = match attribute("training_config")? {
-            Some(training) => {
+            Some(training) if compiles => {
                 let version = version(attribute("keras_version")?.as_deref());
                 Some(Training { config: config::parse(&training)?, version })
             }
-            None => None,
+            _ => None,
         };
         Ok(Parts { config, training, weights: file })
     }
