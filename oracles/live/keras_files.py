@@ -1,4 +1,5 @@
-"""Random models that Keras saves are opened here and predict the same; what we save, Keras opens, and it predicts the same.
+"""Random models that Keras saves are opened here and predict the same; what we save, Keras opens, and it predicts the same. Models
+that are compiled go on with their training here and there, with every optimizer.
 
     keras_files.py PROGRAM FOLDER        (PROGRAM: keras_files_exchange; FOLDER: an empty folder to exchange files in)
 
@@ -117,6 +118,62 @@ for name, made in NETWORKS.items():
     x = random.uniform(-1, 1, (2, *made.inputs[0].shape[1:])).astype(np.float32)
     cases.append({"name": name, "is_application": True, "file": file, "x": {"sizes": x.shape, "values": x.ravel().tolist()}})
     expected.append(np.asarray(made.predict(x, verbose=0)))
+# A model that Keras trains on one batch, we on some more, and Keras on the rest, while it also trains on all of them alone.
+O, S = keras.optimizers, keras.optimizers.schedules
+N_BATCHES, N_OURS = 6, 2
+EPSILON = 1e-4  # a smaller one would make the rounding of small gradients large
+OPTIMIZERS = {
+    "sgd": lambda: O.SGD(0.02, clipvalue=0.5),
+    "momentum": lambda: O.SGD(0.01, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "adam": lambda: O.Adam(0.01, global_clipnorm=1.0, epsilon=EPSILON),
+    "amsgrad": lambda: O.Adam(0.01, amsgrad=True, use_ema=True, ema_momentum=0.6, ema_overwrite_frequency=2, epsilon=EPSILON),
+    "adamw": lambda: O.AdamW(0.01, weight_decay=0.02, epsilon=EPSILON),
+    "rmsprop": lambda: O.RMSprop(0.002, momentum=0.5, centered=True, epsilon=EPSILON),
+    "adagrad": lambda: O.Adagrad(0.05),
+    "adadelta": lambda: O.Adadelta(1.0, epsilon=EPSILON),
+    "adamax": lambda: O.Adamax(0.01, epsilon=EPSILON),
+    "ftrl": lambda: O.Ftrl(0.05),
+    "lion": lambda: O.Lion(0.001),
+    "adafactor": lambda: O.Adafactor(0.05),
+    "exponential": lambda: O.Adam(S.ExponentialDecay(0.02, 2, 0.5, staircase=True), epsilon=EPSILON),
+    "piecewise": lambda: O.SGD(S.PiecewiseConstantDecay([2, 4], [0.02, 0.01, 0.001]), momentum=0.5),
+    "cosine": lambda: O.RMSprop(S.CosineDecay(0.001, 10, warmup_target=0.01, warmup_steps=3), epsilon=EPSILON),
+}
+if IS_3:
+    OPTIMIZERS["nadam"] = lambda: O.Nadam(0.01, epsilon=EPSILON)  # tf.keras 2.15 forgets its product of momentums
+else:
+    OPTIMIZERS["legacy"] = lambda: O.legacy.SGD(0.02)  # tf.keras 2.15 forgets all else of legacy optimizers
+
+
+def deep():
+    """Layers whose weights Keras lists in orders of their own."""
+    x = start = Input((4, 3))
+    x = L.Bidirectional(L.LSTM(2, return_sequences=True))(x)
+    # The result does not depend on the bias of keys, whose gradients are noise.
+    x = L.MultiHeadAttention(2, 2, use_bias=False)(x, x)
+    x = L.TimeDistributed(L.Dense(3, activation="tanh"))(x)
+    x = L.Flatten()(x)
+    x = keras.Sequential([Input((12,)), L.Dense(4, trainable=False), L.BatchNormalization(), L.Dense(3, activation="tanh")])(x)
+    return keras.Model(start, L.Dense(1)(x))
+
+
+def step(made, x, y):
+    made.reset_metrics()
+    return float(made.train_on_batch(x, y, return_dict=True)["loss"])
+
+
+keras.utils.set_random_seed(31)
+trained = {}
+for name, optimizer in OPTIMIZERS.items():
+    made = deep()
+    made.compile(optimizer(), loss="mse", metrics=["mae"])
+    data = [(random.uniform(-1, 1, (8, 4, 3)).astype(np.float32), random.uniform(-1, 1, (8, 1)).astype(np.float32)) for _ in range(N_BATCHES)]
+    step(made, *data[0])
+    made.save(folder / f"{name}.keras")
+    batches = [{k: {"sizes": v.shape, "values": v.ravel().tolist()} for k, v in zip("xy", pair)} for pair in data[1:]]
+    cases.append({"name": name, "version": 3 if IS_3 else 2, "n": N_OURS, "batches": batches})
+    trained[name] = (data, [step(made, *pair) for pair in data[1:]], made.get_weights())
+cases.append({"name": "own", "version": 3 if IS_3 else 2})
 (folder / "cases.json").write_text(json.dumps(cases))
 subprocess.run([program, folder], check=True)
 results = json.loads((folder / "results.json").read_text())
@@ -145,4 +202,21 @@ for i, name in enumerate(NETWORKS, N_MODELS):
     apart = np.abs(found - expected[i]).max() / np.abs(expected[i]).max()
     assert apart < 1e-4, (name, apart)
     print(f"  {name}: the largest difference is {apart:.1e} of the largest result")
+worst = 0
+for i, (name, (data, losses, weights)) in enumerate(trained.items(), N_MODELS + len(NETWORKS)):
+    ours = keras.models.load_model(folder / f"{name}_ours.keras")
+    assert int(ours.optimizer.iterations) == (0 if name == "legacy" else 1 + N_OURS), name
+    on = [step(ours, *pair) for pair in data[1 + N_OURS :]]
+    apart = [abs(a - b) for a, b in zip(results[i][0]["losses"] + on, losses + losses[N_OURS:])]
+    apart += [np.abs(a - b).max() for a, b in zip(ours.get_weights(), weights)]
+    assert max(apart) < 1e-4, (name, apart)
+    worst = max(worst, *apart)
+print(f"  {len(trained)} optimizers go on here and there: losses and weights differ by at most {worst:.1e}")
+for own in results[-1]:
+    x, y = (np.array(own[k]["values"], np.float32).reshape(own[k]["sizes"]) for k in "xy")
+    logs = keras.models.load_model(folder / own["file"]).test_on_batch(x, y, return_dict=True)
+    assert logs.keys() == own["logs"].keys(), (own["file"], logs, own["logs"])
+    for name, value in logs.items():
+        assert abs(value - own["logs"][name]) < 1e-5 * max(1, abs(value)), (own["file"], name, value, own["logs"][name])
+print(f"  {len(results[-1])} models that were compiled here evaluate the same there")
 print(f"  Keras {keras.__version__}: {N_MODELS} models in {n_files} files predict the same here and there")

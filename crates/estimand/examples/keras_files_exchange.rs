@@ -8,12 +8,19 @@
 //! `cases.json` in the folder lists models: a name, the version of Keras, and the array `x`. Each
 //! is in `NAME.keras`, and its weights in `NAME.weights.h5`; Keras 2 also writes `NAME.h5`. Of a
 //! network of `keras.applications` there are only weights.
+//!
+//! A compiled model is trained on `batches`. After the first `n` of them it is written, and then it
+//! goes on; its losses are the result. The case `own` asks for models that are compiled here.
 
 use std::path::Path;
 
 use estimand::keras::applications::{self, Pooling};
-use estimand::keras::{KerasVersion, Model, load_model, model_from_json};
+use estimand::keras::{
+    Compile, KerasVersion, LoadModel, LossChoice, MetricChoice, Model, SaveModel, Sequential, load_model,
+    load_model_with, model_from_json,
+};
 use estimand::nn::config::CustomObjects;
+use estimand::nn::{loss, metric};
 use estimand::prelude::*;
 use serde_json::{Value, json};
 
@@ -56,6 +63,62 @@ fn plain(array: &Array) -> Result<Value> {
     Ok(json!({ "sizes": array.dims(), "values": array.to_f64_vec()? }))
 }
 
+/// Goes on with a model that Keras has trained.
+fn train(path: &Path, written: &Path, options: SaveModel, case: &Value) -> Result<Value> {
+    let mut model = load_model_with(path, &CustomObjects::new(), LoadModel::new().compile(true))?;
+    let mut losses = Vec::new();
+    for (i, batch) in case["batches"].as_array().into_iter().flatten().enumerate() {
+        if case["n"] == i {
+            model.save_with(written, options)?;
+        }
+        losses.push(model.train_on_batch((&array(&batch["x"])?, &array(&batch["y"])?))?["loss"]);
+    }
+    Ok(json!([{ "losses": losses }]))
+}
+
+/// Losses and metrics of numbers.
+fn of_numbers() -> Vec<(LossChoice, Vec<MetricChoice>)> {
+    let names = ["mse", "mae", "mape", "msle", "huber", "huber_loss", "log_cosh", "logcosh", "cosine_similarity"];
+    let mut all: Vec<(LossChoice, Vec<MetricChoice>)> = names.iter().map(|name| ((*name).into(), Vec::new())).collect();
+    all.push((loss::Huber::new().delta(0.3).into(), vec!["mae".into(), "mse".into(), "log_cosh".into()]));
+    all.push((loss::LogCosh::new().into(), vec![metric::RootMeanSquaredError::new().name("root").into()]));
+    all.push((MeanSquaredError::new().into(), vec![metric::MeanAbsoluteError::new().into(), "kld".into()]));
+    all.push(("poisson".into(), vec![metric::MeanLoss::new(loss::Poisson::new()).name("again").into()]));
+    all
+}
+
+/// Losses and metrics of probabilities of two classes.
+fn of_classes() -> Vec<(LossChoice, Vec<MetricChoice>)> {
+    let auc = || MetricChoice::from(metric::Auc::new());
+    let smooth = SigmoidCrossEntropy::new().from_probabilities().label_smoothing(0.1);
+    vec![
+        ("binary_crossentropy".into(), vec!["accuracy".into(), auc(), "bce".into()]),
+        (smooth.into(), vec![metric::Precision::new().thresholds([0.4]).into(), metric::Recall::new().into()]),
+        ("hinge".into(), vec![metric::BinaryAccuracy::new().into(), "binary_crossentropy".into()]),
+    ]
+}
+
+/// Writes models that are compiled here; the results are their data and what they evaluate to.
+fn own(folder: &Path, version: KerasVersion) -> Result<Value> {
+    let options = SaveModel::new().version(version).include_optimizer(true);
+    let x = Array::from_vec([6, 2], (0..12).map(|i| i as f32 / 7.0 - 0.8).collect())?;
+    let numbers = Array::from_vec([6, 1], (0..6).map(|i| 0.2 + i as f32 / 5.0).collect())?;
+    let classes = Array::from_vec([6, 1], vec![0f32, 1.0, 1.0, 0.0, 1.0, 0.0])?;
+    let numbers = of_numbers().into_iter().map(|choice| (choice, &numbers));
+    let mut results = Vec::new();
+    for ((loss, metrics), y) in numbers.chain(of_classes().into_iter().map(|choice| (choice, &classes))) {
+        let mut model = Sequential::new().input([2]).add(Dense::new(1).sigmoid()).build()?.seed(5)?;
+        let compile = Compile::new(Optimizer::keras(Adam::default(), 0.01), loss);
+        model.compile(metrics.into_iter().fold(compile, Compile::metric))?;
+        let file = format!("own_{}.keras", results.len());
+        model.save_with(folder.join(&file), options)?;
+        let logs = model.test_on_batch((&x, y))?;
+        let logs: serde_json::Map<String, Value> = logs.into_iter().map(|(name, value)| (name, value.into())).collect();
+        results.push(json!({ "file": file, "x": plain(&x)?, "y": plain(y)?, "logs": logs }));
+    }
+    Ok(results.into())
+}
+
 fn run(folder: &Path, case: &Value) -> Result<Value> {
     let name = case["name"].as_str().unwrap_or_default();
     if case["is_application"] == true {
@@ -64,7 +127,15 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
         return Ok(json!([plain(&model.predict(array(&case["x"])?)?)?]));
     }
     let version = if case["version"] == 2 { KerasVersion::Keras2 } else { KerasVersion::Keras3 };
-    let (path, x) = (|suffix: &str| folder.join(format!("{name}{suffix}")), array(&case["x"])?);
+    let path = |suffix: &str| folder.join(format!("{name}{suffix}"));
+    if name == "own" {
+        return own(folder, version);
+    }
+    if case["batches"].is_array() {
+        let options = SaveModel::new().version(version).include_optimizer(true);
+        return train(&path(".keras"), &path("_ours.keras"), options, case);
+    }
+    let x = array(&case["x"])?;
     let mut model = load_model(path(".keras"), &CustomObjects::new())?;
     let mut predictions = vec![model.predict(x.clone())?];
     let bare = || model_from_json(&model.to_json()?.to_string(), &CustomObjects::new());

@@ -4,15 +4,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use estimand_graph::Optimizer;
-use estimand_nn::config::CustomObjects;
 use estimand_nn::loss::{self, Loss, Reduction};
 use estimand_nn::metric::{self, MetricValue};
-use estimand_nn::optimizer;
 use estimand_tensor::{Array, Error, Result};
 use estimand_update::Schedule;
-use serde_json::json;
 
 use super::model::Model;
+use super::names::{self, MetricKind};
 use super::programs::Programs;
 use crate::premade::OptimizerChoice;
 
@@ -91,6 +89,18 @@ impl Compile {
         self.wanted(None, metric.into(), true)
     }
 
+    /// Adds a metric of one output that uses the weights of rows.
+    pub fn weighted_metric_of(self, output: &str, metric: impl Into<MetricChoice>) -> Compile {
+        self.wanted(Some(output.to_string()), metric.into(), true)
+    }
+
+    /// As made at this line.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn at(mut self, site: &'static Location<'static>) -> Compile {
+        self.site = site;
+        self
+    }
+
     fn wanted(mut self, output: Option<String>, metric: MetricChoice, is_weighted: bool) -> Compile {
         self.metrics.push(Wanted { output, metric, is_weighted });
         self
@@ -131,12 +141,19 @@ impl LossChoice {
     fn resolve(&self) -> Result<Arc<dyn Loss>> {
         let loss = match &self.0 {
             Choice::Value(loss) => loss.clone(),
-            Choice::Named(name) => named_loss(name)?.into(),
+            Choice::Named(name) => names::loss(name)?.into(),
         };
         match loss.loss_reduction() {
             Reduction::None => Err(Error::config(format!("the loss {} has the reduction None", loss.name()))
                 .help("training needs one number: use Reduction::SumOverBatchSize")),
             _ => Ok(loss),
+        }
+    }
+
+    fn given(&self) -> Option<String> {
+        match &self.0 {
+            Choice::Named(name) => Some(name.clone()),
+            Choice::Value(_) => None,
         }
     }
 }
@@ -178,125 +195,26 @@ choices!(MetricChoice of metric: Accuracy, Auc, BinaryAccuracy, CategoricalAccur
     RecallAtPrecision, RootMeanSquaredError, SensitivityAtSpecificity, SparseCategoricalAccuracy,
     SparseTopKCategoricalAccuracy, SpecificityAtSensitivity, TopKCategoricalAccuracy, TrueNegatives, TruePositives);
 
-/// Keras' names of losses, with the classes that they stand for.
-const LOSSES: [(&str, &str); 27] = [
-    ("mse", "MeanSquaredError"),
-    ("mean_squared_error", "MeanSquaredError"),
-    ("mae", "MeanAbsoluteError"),
-    ("mean_absolute_error", "MeanAbsoluteError"),
-    ("mape", "MeanAbsolutePercentageError"),
-    ("mean_absolute_percentage_error", "MeanAbsolutePercentageError"),
-    ("msle", "MeanSquaredLogarithmicError"),
-    ("mean_squared_logarithmic_error", "MeanSquaredLogarithmicError"),
-    ("bce", "BinaryCrossentropy"),
-    ("binary_crossentropy", "BinaryCrossentropy"),
-    ("categorical_crossentropy", "CategoricalCrossentropy"),
-    ("sparse_categorical_crossentropy", "SparseCategoricalCrossentropy"),
-    ("huber", "Huber"),
-    ("huber_loss", "Huber"),
-    ("hinge", "Hinge"),
-    ("squared_hinge", "SquaredHinge"),
-    ("categorical_hinge", "CategoricalHinge"),
-    ("log_cosh", "LogCosh"),
-    ("logcosh", "LogCosh"),
-    ("poisson", "Poisson"),
-    ("kld", "KLDivergence"),
-    ("kl_divergence", "KLDivergence"),
-    ("kullback_leibler_divergence", "KLDivergence"),
-    ("cosine_similarity", "CosineSimilarity"),
-    ("MSE", "MeanSquaredError"),
-    ("MAE", "MeanAbsoluteError"),
-    ("KLD", "KLDivergence"),
-];
-
-fn named_loss(name: &str) -> Result<Box<dyn Loss>> {
-    let alias = LOSSES.iter().find(|(known, _)| *known == name).map(|(_, class)| *class);
-    let document = json!({"class_name": alias.unwrap_or(name), "config": {}}).to_string();
-    let found = loss::from_json(&document, &CustomObjects::new());
-    // Classes are names too; the names of functions are nearer to most mistakes.
-    found.map_err(|_| Error::unknown("loss", name, LOSSES.iter().map(|(known, _)| *known)))
-}
-
-/// Keras' names of optimizers.
-const OPTIMIZERS: [&str; 11] =
-    ["sgd", "rmsprop", "adam", "adamw", "adadelta", "adafactor", "adagrad", "adamax", "nadam", "ftrl", "lion"];
-
-/// The optimizer of the newer generation with this name, all settings at their defaults.
-fn named_optimizer(name: &str) -> Result<Optimizer> {
-    if !OPTIMIZERS.contains(&&*name.to_ascii_lowercase()) {
-        return Err(Error::unknown("optimizer", name, OPTIMIZERS));
-    }
-    let document = json!({"class_name": name, "config": {"use_ema": false}}).to_string();
-    optimizer::from_json(&document, &CustomObjects::new())
-}
-
-/// Keras' names of metrics that depend on the shapes of labels and predictions.
-const BY_SHAPE: [&str; 4] = ["accuracy", "acc", "crossentropy", "ce"];
-
-/// Keras' names of metric functions that have an alias or are not those of a class.
-const METRICS: [(&str, &str); 14] = [
-    ("binary_accuracy", "BinaryAccuracy"),
-    ("categorical_accuracy", "CategoricalAccuracy"),
-    ("sparse_categorical_accuracy", "SparseCategoricalAccuracy"),
-    ("top_k_categorical_accuracy", "TopKCategoricalAccuracy"),
-    ("sparse_top_k_categorical_accuracy", "SparseTopKCategoricalAccuracy"),
-    ("AUC", "AUC"),
-    ("Precision", "Precision"),
-    ("Recall", "Recall"),
-    ("RootMeanSquaredError", "RootMeanSquaredError"),
-    ("TruePositives", "TruePositives"),
-    ("TrueNegatives", "TrueNegatives"),
-    ("FalsePositives", "FalsePositives"),
-    ("FalseNegatives", "FalseNegatives"),
-    ("R2Score", "R2Score"),
-];
-
 /// A metric of an output.
 #[derive(Clone)]
 pub(super) struct OutputMetric {
     pub name: String,
     pub kind: MetricKind,
+    /// The name by which it was given, if it was.
+    #[cfg_attr(not(feature = "keras_files"), allow(dead_code, reason = "only files of Keras hold it"))]
+    pub given: Option<String>,
     pub is_weighted: bool,
 }
 
-#[derive(Clone)]
-pub(super) enum MetricKind {
-    Value(Arc<dyn MetricValue>),
-    /// The accuracy that fits the shapes of labels and predictions.
-    Accuracy,
-    /// The cross entropy that fits them.
-    Crossentropy,
-}
-
 fn resolved(choice: &MetricChoice, is_weighted: bool) -> Result<OutputMetric> {
-    let of = |name: &str, kind| OutputMetric { name: name.to_string(), kind, is_weighted };
-    let name = match &choice.0 {
-        Choice::Value(metric) => return Ok(of(metric.name(), MetricKind::Value(metric.clone()))),
-        Choice::Named(name) => name,
+    let (name, kind, given) = match &choice.0 {
+        Choice::Value(metric) => (metric.name().to_string(), MetricKind::Value(metric.clone()), None),
+        Choice::Named(given) => {
+            let (name, kind) = names::metric(given)?;
+            (name, kind, Some(given.clone()))
+        }
     };
-    match name.as_str() {
-        "accuracy" | "acc" => return Ok(of(name, MetricKind::Accuracy)),
-        "crossentropy" | "ce" => return Ok(of(name, MetricKind::Crossentropy)),
-        _ => {}
-    }
-    if let Some((_, class)) = LOSSES.iter().find(|(known, _)| known == name) {
-        // TF: a function keeps the name by which it was given.
-        let document = json!({"class_name": class, "config": {}}).to_string();
-        let value = metric::from_json(&document, &CustomObjects::new())?;
-        return Ok(of(name, MetricKind::Value(value.into())));
-    }
-    let known = METRICS.iter().find(|(known, _)| known == name).map(|(_, class)| *class);
-    let document = json!({"class_name": known.unwrap_or(name), "config": {}}).to_string();
-    match metric::from_json(&document, &CustomObjects::new()) {
-        Ok(value) => {
-            let shown = value.name().to_string();
-            Ok(of(&shown, MetricKind::Value(value.into())))
-        }
-        Err(_) => {
-            let names = BY_SHAPE.iter().copied().chain(METRICS.iter().chain(&LOSSES).map(|(known, _)| *known));
-            Err(Error::unknown("metric", name, names))
-        }
-    }
+    Ok(OutputMetric { name, kind, given, is_weighted })
 }
 
 /// What a compiled model trains with.
@@ -312,6 +230,9 @@ pub(super) struct Settings {
 pub(super) struct OutputSettings {
     pub name: String,
     pub loss: Arc<dyn Loss>,
+    /// The name by which the loss was given, if it was.
+    #[cfg_attr(not(feature = "keras_files"), allow(dead_code, reason = "only files of Keras hold it"))]
+    pub given: Option<String>,
     pub weight: Option<f64>,
     pub metrics: Vec<OutputMetric>,
 }
@@ -348,11 +269,12 @@ impl Model {
             Ok(OutputSettings {
                 name: name.clone(),
                 loss: loss.resolve()?,
+                given: loss.given(),
                 weight: compile.weights.iter().rev().find(|(of, _)| of == name).map(|(_, weight)| *weight),
                 metrics: metrics.collect::<Result<_>>()?,
             })
         };
-        let optimizer = compile.optimizer.or_named(named_optimizer)?.with_rate_variable();
+        let optimizer = compile.optimizer.or_named(names::optimizer)?.with_rate_variable();
         optimizer.check()?;
         let outputs = names.iter().map(output).collect::<Result<_>>()?;
         Ok(Settings { optimizer, outputs, site: compile.site })

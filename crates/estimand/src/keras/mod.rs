@@ -37,6 +37,7 @@ mod input;
 mod json;
 mod layout;
 mod model;
+mod names;
 mod on_batch;
 #[cfg(feature = "onnx")]
 mod onnx;
@@ -48,6 +49,8 @@ mod recipe;
 mod replay;
 mod sequential;
 mod sharing;
+#[cfg_attr(not(feature = "keras_files"), allow(dead_code, reason = "only files of Keras hold it"))]
+mod slots;
 mod source;
 mod state;
 mod summary;
@@ -72,7 +75,7 @@ pub use evaluate::{Evaluate, Predict};
 #[cfg(feature = "keras_files")]
 pub(crate) use files::NamedWeights;
 #[cfg(feature = "keras_files")]
-pub use files::{ByName, LoadedByName, load_model};
+pub use files::{ByName, LoadModel, LoadedByName, SaveModel, load_model, load_model_with};
 pub use fit::Fit;
 pub use history::{History, Logs};
 pub use input::Input;

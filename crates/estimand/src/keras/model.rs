@@ -18,6 +18,7 @@ use super::programs::Programs;
 use super::recipe::{Recipe, RecipeLayer, Step};
 use super::replay::{Flags, Replay, fits};
 use super::sharing::Share;
+use super::slots::Slots;
 use super::state::Weights;
 use super::symbol::{KerasTensor, LayerId, SharedLayer, Symbols};
 use super::train_step::StepFn;
@@ -50,6 +51,9 @@ pub struct Model {
     pub(super) place: Option<Place>,
     pub(super) resume: Option<Resume>,
     pub(super) train_step: Option<StepFn>,
+    pub(super) slots: Slots,
+    /// Why the file of the model did not compile it.
+    pub(super) not_compiled: Option<String>,
 }
 
 /// A position in a stream of batches, which was opened for an epoch.
@@ -110,6 +114,8 @@ impl Model {
             place: None,
             resume: None,
             train_step: None,
+            slots: Slots::default(),
+            not_compiled: None,
         };
         let shares = model.describe_weights()?;
         if let Some((one, other)) = Share::find_twice(&shares) {
@@ -173,6 +179,7 @@ impl Model {
         self.weights.names.clear();
         self.weights.pending.clear();
         self.rate_variable = None;
+        self.forget_slots();
     }
 
     fn fresh_state(&self, seed: u64) -> Result<Box<dyn State>> {
@@ -355,7 +362,9 @@ impl Model {
 
     pub(super) fn check_compiled(&self) -> Result<&Settings> {
         self.settings.as_ref().ok_or_else(|| {
-            Error::config(format!("model `{}` has not been compiled", self.name()))
+            let text = format!("model `{}` has not been compiled", self.name());
+            let why = self.not_compiled.iter();
+            why.fold(Error::config(text), |error, why| error.context(format!("its file could not compile it: {why}")))
                 .help("call model.compile(Compile::new(optimizer, loss)) before training or evaluation")
         })
     }

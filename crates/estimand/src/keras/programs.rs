@@ -12,9 +12,10 @@ use estimand_nn::metric::{self, Metric, MetricValue, Totals};
 use estimand_tensor::{Array, DType, Dim, Error, Mode, Result};
 use estimand_update::Extended;
 
-use super::compile::{MetricKind, OutputSettings, Settings};
+use super::compile::{OutputSettings, Settings};
 use super::layout::{Fed, Layout};
 use super::model::Model;
+use super::names::MetricKind;
 use super::replay::{Flags, Masked, Replay};
 use super::state::Weights;
 use super::train_step::{StepFn, TrainStep};
@@ -134,6 +135,7 @@ impl Model {
         self.rate_variable = optimizer.rate_variable(graph).map(|rate| rate.name().to_string());
         let mut program = self.finish_program(graph, fetches, fed, losses, metrics)?;
         self.write_rate()?;
+        self.connect_slots(graph)?;
         program.averages = self.averages(graph, optimizer);
         Ok(program)
     }

@@ -174,6 +174,7 @@ impl Model {
             }
             false => None,
         };
+        self.drop_waiting_slots();
         let names: Vec<String> = reader.names().filter(|name| !is_own(name)).map(str::to_string).collect();
         for name in names {
             let value = reader.read(&name)?;

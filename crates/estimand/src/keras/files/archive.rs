@@ -1,13 +1,17 @@
 //! Whole models: `.keras`, an archive of configuration and weights, and legacy `.h5`.
 
+use std::panic::Location;
 use std::path::Path;
 
 use estimand_data::zip;
 use estimand_hdf5::File;
-use estimand_nn::config::CustomObjects;
+use estimand_nn::config::{self, CustomObjects, Json};
 use estimand_tensor::{Error, Limits, Result};
 use estimand_wire::temporary::write_whole;
+use serde_json::json;
 
+use super::compiled::{self, Training};
+use super::options::{LoadModel, SaveModel};
 use crate::keras::json::{KerasVersion, model_from_json};
 use crate::keras::model::Model;
 
@@ -16,41 +20,90 @@ const METADATA: &str = "metadata.json";
 const WEIGHTS: &str = "model.weights.h5";
 
 /// Reads a model with its weights from a `.keras` file of Keras 2 or Keras 3, or from a legacy
-/// `.h5` file. It is not compiled. Layers that are not of this library are looked up in `objects`;
-/// what cannot be read is refused by name.
+/// `.h5` file. Layers, losses, metrics and rules of optimizers that are not of this library are
+/// looked up in `objects`; a layer that cannot be read is refused by name.
+///
+/// If the file says how the model was compiled, the model is compiled so, and its optimizer goes on
+/// where it stopped. If Estimand has not what the file names, such as a loss that is a function of
+/// Python, the model is loaded and not compiled, with a warning. [`load_model_with`] has options.
 #[track_caller]
 pub fn load_model(path: impl AsRef<Path>, objects: &CustomObjects) -> Result<Model> {
-    let path = path.as_ref();
+    load_model_with(path, objects, LoadModel::new())
+}
+
+/// Reads a model as [`load_model`] does, with options.
+#[track_caller]
+pub fn load_model_with(path: impl AsRef<Path>, objects: &CustomObjects, options: LoadModel) -> Result<Model> {
+    let (path, site) = (path.as_ref(), Location::caller());
     // Opened once: another process may replace the file meanwhile.
-    let (config, weights) = match is_archive(path) {
-        true => {
-            let archive = read(path)?;
-            (member(&archive, CONFIG), weights_in(&archive))
-        }
-        false => {
-            let file = File::open(path, &Limits::default())?;
-            (legacy_config(&file), Ok(file))
-        }
+    let compiles = options.compile != Some(false);
+    let parts = match is_archive(path) {
+        true => Parts::of_archive(&read(path)?, compiles),
+        false => Parts::of_legacy(File::open(path, &Limits::default())?, compiles),
     };
-    let loaded = config.and_then(|config| {
-        let mut model = model_from_json(&text(config)?, objects)?;
-        let values = model.read_weights(&weights?)?;
+    let load = |parts: Parts| {
+        let mut model = model_from_json(&parts.config, objects)?;
+        let values = model.read_weights(&parts.weights)?;
         model.set_weights(&values)?;
+        compiled::load(&mut model, parts.training.as_ref(), &parts.weights, objects, options, site)?;
         Ok(model)
-    });
-    loaded.map_err(|error| error.context(format!("in {}", path.display())))
+    };
+    parts.and_then(load).map_err(|error| error.context(format!("in {}", path.display())))
+}
+
+/// The parts of a file.
+struct Parts {
+    config: String,
+    training: Option<Training>,
+    weights: File,
+}
+
+impl Parts {
+    /// With `compiles`, also what the file says of training.
+    fn of_archive(archive: &[u8], compiles: bool) -> Result<Parts> {
+        let config = text(member(archive, CONFIG)?)?;
+        let document = config::parse(&config)?;
+        let training = match &document["compile_config"] {
+            Json::Object(fields) if compiles && !fields.is_empty() => {
+                let metadata = config::parse(&text(member(archive, METADATA)?)?)?;
+                let version = version(metadata["keras_version"].as_str());
+                Some(Training { config: document["compile_config"].clone(), version })
+            }
+            _ => None,
+        };
+        Ok(Parts { config, training, weights: weights_in(archive)? })
+    }
+
+    fn of_legacy(file: File, compiles: bool) -> Result<Parts> {
+        let attribute = |name: &str| -> Result<Option<String>> {
+            let Some(value) = file.root().find_attribute(name)? else { return Ok(None) };
+            text(value.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default()).map(Some)
+        };
+        let Some(config) = attribute("model_config")? else {
+            let help = "it holds weights alone: make the model and call load_weights";
+            return Err(Error::data("the file has no `model_config`").help(help));
+        };
+        let training = match attribute("training_config")? {
+            Some(training) if compiles => {
+                let version = version(attribute("keras_version")?.as_deref());
+                Some(Training { config: config::parse(&training)?, version })
+            }
+            _ => None,
+        };
+        Ok(Parts { config, training, weights: file })
+    }
+}
+
+/// The form of a version such as `3.6.0`. The oldest files do not tell theirs.
+fn version(number: Option<&str>) -> KerasVersion {
+    match number.and_then(|number| number.split('.').next()?.parse::<u32>().ok()) {
+        Some(3..) => KerasVersion::Keras3,
+        _ => KerasVersion::Keras2,
+    }
 }
 
 pub(super) fn is_archive(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "keras")
-}
-
-fn legacy_config(file: &File) -> Result<Vec<u8>> {
-    let Some(config) = file.root().find_attribute("model_config")? else {
-        let help = "it holds weights alone: make the model and call load_weights";
-        return Err(Error::data("the file has no `model_config`").help(help));
-    };
-    Ok(config.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default())
 }
 
 /// The configuration and the weights in a `.keras` file.
@@ -86,27 +139,45 @@ fn member(archive: &[u8], name: &str) -> Result<Vec<u8>> {
 }
 
 impl Model {
-    /// Writes architecture and weights to a `.keras` file that Keras 3 opens. The optimizer is not
-    /// part of it. The file appears as a whole or not at all.
+    /// Writes the model to a `.keras` file that Keras 3 opens: architecture, weights, and if it is
+    /// compiled the optimizer with its state, the losses and the metrics. The file appears as a
+    /// whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.save_for(path, KerasVersion::Keras3)
+        self.save_with(path, SaveModel::new())
     }
 
     /// Writes a `.keras` file for a version of Keras.
     pub fn save_for(&self, path: impl AsRef<Path>, version: KerasVersion) -> Result<()> {
+        self.save_with(path, SaveModel::new().version(version))
+    }
+
+    /// Writes a `.keras` file with options.
+    pub fn save_with(&self, path: impl AsRef<Path>, options: SaveModel) -> Result<()> {
         let path = path.as_ref();
         if !is_archive(path) {
             let text =
                 format!("the model is to be written to {}; expected a name that ends with .keras", path.display());
             return Err(Error::config(text).help("for weights alone, call save_weights(\"name.weights.h5\")"));
         }
-        let config = self.to_json_for(version)?.to_string();
+        let version = options.version;
+        let mut config = self.to_json_for(version)?;
+        let compiled = compiled::config(self, options)?;
+        let has_state = compiled.is_some();
+        if let Some(compiled) = compiled {
+            // Keras builds the model before it compiles it.
+            config["build_config"] = json!({ "input_shape": config["config"]["build_input_shape"] });
+            config["compile_config"] = compiled;
+        }
         let number = match version {
             KerasVersion::Keras2 => "2.15.0",
             KerasVersion::Keras3 => "3.6.0",
         };
         let metadata = format!("{{\"keras_version\": \"{number}\", \"date_saved\": \"1980-01-01@00:00:00\"}}");
-        let weights = self.weights_file(version)?;
+        let mut weights = self.weights_writer(version)?;
+        if let Some(settings) = self.settings.as_ref().filter(|_| has_state) {
+            compiled::write_state(self, settings, version, &mut weights)?;
+        }
+        let (config, weights) = (config.to_string(), weights.to_bytes()?);
         let members = [(METADATA, metadata.as_bytes()), (CONFIG, config.as_bytes()), (WEIGHTS, &weights[..])];
         write_whole(path, &zip::write(&members)?)
     }

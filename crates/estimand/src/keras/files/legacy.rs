@@ -114,7 +114,7 @@ fn in_order<'a>(layer: &ModelLayer<'_>, weights: &'a [String]) -> Result<Vec<&'a
 }
 
 /// A list of texts in an attribute. Keras splits a long one: `layer_names0`, `layer_names1`, ...
-fn names(group: &Group<'_>, attribute: &str) -> Result<Vec<String>> {
+pub(super) fn names(group: &Group<'_>, attribute: &str) -> Result<Vec<String>> {
     let mut all = Vec::new();
     match group.find_attribute(attribute)? {
         Some(list) => texts(&list, &mut all)?,

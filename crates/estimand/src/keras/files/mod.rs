@@ -1,12 +1,16 @@
 //! The files of Keras: `.weights.h5`, legacy `.h5`, and `.keras`.
 //!
-//! `legacy` reads the older form, `archive` is about whole models, `by_name` loads the layers that
-//! have the same names, and `named` gives the weights of any file names for a warm start.
+//! `legacy` reads the older form. `archive` is about whole models, `compiled` about their
+//! optimizers, losses and metrics, `options` says how they are read and written. `by_name` loads
+//! the layers that have the same names, and `named` gives the weights of any file names for a warm
+//! start.
 
 mod archive;
 mod by_name;
+mod compiled;
 mod legacy;
 mod named;
+mod options;
 
 use std::path::Path;
 
@@ -17,9 +21,10 @@ use estimand_wire::temporary::write_whole;
 use super::json::KerasVersion;
 use super::model::Model;
 use super::places::{self, Place};
-pub use archive::load_model;
+pub use archive::{load_model, load_model_with};
 pub use by_name::{ByName, LoadedByName};
 pub(crate) use named::NamedWeights;
+pub use options::{LoadModel, SaveModel};
 
 impl Model {
     /// Writes the weights to a `.weights.h5` file for a version of Keras;
@@ -32,7 +37,7 @@ impl Model {
             let text = format!("the weights are to be written to {name}; expected a name that ends with .weights.h5");
             return Err(Error::config(text).help("for the whole model, call model.save(\"model.keras\")"));
         }
-        write_whole(path, &self.weights_file(version)?)
+        write_whole(path, &self.weights_writer(version)?.to_bytes()?)
     }
 
     pub(super) fn save_hdf5(&self, path: &Path) -> Result<()> {
@@ -65,8 +70,8 @@ impl Model {
         typed.collect()
     }
 
-    /// The bytes of a `.weights.h5` file.
-    fn weights_file(&self, version: KerasVersion) -> Result<Vec<u8>> {
+    /// The tree of a `.weights.h5` file.
+    fn weights_writer(&self, version: KerasVersion) -> Result<Writer> {
         let (mut writer, mut values) = (Writer::new(), self.get_weights()?.into_iter());
         writer.group("vars")?;
         for Place { path, n, .. } in places::of(self, version)? {
@@ -78,7 +83,7 @@ impl Model {
                 writer.dataset(&format!("{path}/vars/{i}"), &value)?;
             }
         }
-        writer.to_bytes()
+        Ok(writer)
     }
 }
 
