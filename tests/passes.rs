@@ -132,6 +132,20 @@ fn batch_norm() -> Case {
     Case::new("batch norm", &loss, &train, feeds)
 }
 
+/// Batch norm of images, enough of them for several tasks: sums over all axes but the last, of
+/// results that are stored and of those that are not.
+fn batch_norm_of_images() -> Case {
+    let g = Graph::new();
+    let x = dense_placeholder(&g, "x", &[12, 12, 3]);
+    let y = dense_placeholder(&g, "y", &[1]);
+    let wide = BatchNorm::new().apply(&Conv2d::new(20, 3).apply(&x)).relu();
+    let narrow = BatchNorm::new().apply(&Conv2d::new(5, 3).apply(&wide)).relu();
+    let loss = (Dense::new(1).apply(&narrow.mean_axes([1, 2])) - &y).square().mean();
+    let train = Optimizer::new(Adam::default(), 0.01).minimize(&loss);
+    let feeds = vec![(x, uniform("x", &[40, 12, 12, 3]).unwrap()), (y, uniform("y", &[40, 1]).unwrap())];
+    Case::new("batch norm of images", &loss, &train, feeds)
+}
+
 /// Causal attention with layer norms and a residual.
 fn attention() -> Case {
     let g = Graph::new();
@@ -181,6 +195,7 @@ fn all_cases() -> Vec<Case> {
         Case::of_model("ctr", models::ctr(300, 8), models::ctr_batch(3, 64).unwrap()),
         wide_and_deep(),
         batch_norm(),
+        batch_norm_of_images(),
         attention(),
         lstm(),
     ]

@@ -68,6 +68,7 @@ impl CpuExecutable {
             let op = &self.program.body().node(step.node).op;
             let fits = match &step.work {
                 Work::Tile(_) => x.iter().all(|d| spreads_to(d, y)),
+                Work::Summed(summed) => x.iter().all(|d| spreads_to(d, summed.space(&x))),
                 _ => op.rules().fits(&x, y),
             };
             if !fits {
@@ -88,6 +89,7 @@ impl CpuExecutable {
         match &step.work {
             Work::Tile(_) | Work::View => return Ok(0),
             Work::Write { staged } => return Ok(self.write_scratch(step, staged, dims)),
+            Work::Summed(summed) => return Ok(summed.scratch_bytes(&dims[step.inputs[summed.like]])),
             Work::Node { .. } | Work::PooledProduct { .. } | Work::PooledGradient { .. } => {}
         }
         let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
@@ -108,6 +110,7 @@ impl CpuExecutable {
             let start = trace::start(&args.trace);
             match &step.work {
                 Work::Tile(tile) => self.run_tile(i, tile, workspace)?,
+                Work::Summed(summed) => self.run_summed(i, summed, workspace)?,
                 Work::View | Work::Write { .. } => {}
                 Work::Node { bias, relu } => {
                     self.call(i, position, workspace).dispatch(*bias, *relu).map_err(|e| self.located(e, step.node))?
@@ -156,14 +159,16 @@ impl CpuExecutable {
 
     /// The error for integer division `number` in the element-wise step `i`.
     // TF: InvalidArgumentError, "Integer division by zero", for FloorDiv and FloorMod of integers.
-    fn division_by_zero(&self, i: usize, number: usize) -> Error {
+    pub(super) fn division_by_zero(&self, i: usize, number: usize) -> Error {
         let body = self.program.body();
         let divides = |member: &&Member| match body.node(member.node).op {
             Op::Binary(op) => is_integer_division(op, body.spec(member.reads[1]).dtype),
             _ => false,
         };
         let node = match fused(&self.program.steps()[i].kernel) {
-            Some(Fused::Elementwise(members)) => members.iter().filter(divides).nth(number).map(|member| member.node),
+            Some(Fused::Elementwise(members) | Fused::Summed { members, .. }) => {
+                members.iter().filter(divides).nth(number).map(|member| member.node)
+            }
             _ => None,
         };
         let error = Error::config("integer division by zero: an element of the divisor is 0")
@@ -231,7 +236,7 @@ fn draw_rows<T: Element>(
 }
 
 /// Element strides of a dense array broadcast to `space`.
-fn spread(dims: &[usize], space: &[usize]) -> [usize; MAX_RANK] {
+pub(super) fn spread(dims: &[usize], space: &[usize]) -> [usize; MAX_RANK] {
     let mut strides = [0; MAX_RANK];
     let mut stride = 1;
     let missing = space.len() - dims.len();

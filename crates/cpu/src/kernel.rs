@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use estimand_graph::cost::{Operands, count, product};
 use estimand_graph::op::{Op, Window};
 use estimand_graph::{Body, Cost, FusedKernel, Kernel, NodeId, Value};
+use estimand_tensor::Reduction;
 use smallvec::{SmallVec, smallvec};
 
 /// A kernel of the passes in `pass/`.
@@ -13,6 +14,15 @@ pub(crate) enum Fused {
     /// Element-wise nodes in one pass over memory, in order. The loop has the shape of the last
     /// node.
     Elementwise(Vec<Member>),
+    /// Element-wise nodes, some of whose results are added up over all axes but the last while they
+    /// are in the cache. The step's outputs are the results that are stored, then the sums.
+    Summed {
+        /// The nodes, as in `Elementwise`.
+        members: Vec<Member>,
+        /// The results of the members that are stored or added up, in the order of the program.
+        made: Vec<Value>,
+        sums: Vec<Sum>,
+    },
     /// A product that adds a bias (the step's last input) and possibly a relu to its result while
     /// it is in cache.
     Product {
@@ -40,6 +50,16 @@ pub(crate) enum Fused {
     },
 }
 
+/// A sum or mean over all axes but the last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sum {
+    /// The Reduce or SumTo.
+    pub node: NodeId,
+    pub kind: Reduction,
+    /// The index among the results of the members.
+    pub of: usize,
+}
+
 /// One node of an element-wise group.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
@@ -58,13 +78,16 @@ impl FusedKernel for Fused {
     fn node(&self) -> NodeId {
         match self {
             Fused::Which(node) | Fused::Product { node, .. } | Fused::PooledGradient { node, .. } => *node,
-            Fused::Elementwise(members) => members[members.len() - 1].node,
+            Fused::Elementwise(members) | Fused::Summed { members, .. } => members[members.len() - 1].node,
         }
     }
 
     fn nodes(&self) -> SmallVec<[NodeId; 4]> {
         match self {
             Fused::Elementwise(members) => members.iter().map(|member| member.node).collect(),
+            Fused::Summed { members, sums, .. } => {
+                members.iter().map(|member| member.node).chain(sums.iter().map(|sum| sum.node)).collect()
+            }
             Fused::Which(node) => smallvec![*node],
             Fused::Product { node, pool, .. } => [*node].into_iter().chain(*pool).collect(),
             Fused::PooledGradient { node, pool } => smallvec![*node, *pool],
@@ -74,7 +97,9 @@ impl FusedKernel for Fused {
     fn name(&self, body: &Body) -> String {
         let op = |id: NodeId| body.node(id).op.name();
         match self {
-            Fused::Elementwise(members) => members.iter().map(|m| op(m.node)).collect::<Vec<_>>().join("+"),
+            Fused::Elementwise(_) | Fused::Summed { .. } => {
+                self.nodes().into_iter().map(op).collect::<Vec<_>>().join("+")
+            }
             Fused::Product { node, bias, relu, pool } => {
                 let pool = pool.map_or(String::new(), |pool| format!("+{}+which", op(pool)));
                 format!("{}{}{}{pool}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
@@ -89,6 +114,10 @@ impl FusedKernel for Fused {
         let op = |node: NodeId| &operands.body.node(node).op;
         match self {
             Fused::Elementwise(members) => operands.all(product(&[members.len(), count(y[0])])),
+            Fused::Summed { members, sums, .. } => {
+                let space = x.iter().map(|dims| count(dims)).max().unwrap_or(0);
+                operands.all(product(&[members.len() + sums.len(), space]))
+            }
             Fused::Product { node, pool, bias, relu } => {
                 let (flops, out) = match (op(*node), *pool) {
                     (Op::Conv2d(conv), Some(pool)) => {
@@ -120,8 +149,12 @@ impl FusedKernel for Fused {
 
     /// Constants inside an element-wise program are shown among its inputs.
     fn shown_inputs(&self, body: &Body, inputs: &[Value]) -> SmallVec<[Value; 4]> {
-        let Fused::Elementwise(members) = self else { return inputs.into() };
-        if let [single] = &members[..] {
+        let members = match self {
+            Fused::Elementwise(members) => members,
+            Fused::Summed { members, .. } => members,
+            _ => return inputs.into(),
+        };
+        if let (Fused::Elementwise(_), [single]) = (self, &members[..]) {
             return single.reads.clone();
         }
         let mut shown: SmallVec<[Value; 4]> = inputs.into();

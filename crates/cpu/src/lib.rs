@@ -20,6 +20,7 @@ mod recurrent;
 mod reductions;
 mod softmax;
 mod state;
+mod summed;
 mod tile;
 mod windows;
 mod workspace;
@@ -37,9 +38,10 @@ use estimand_tensor::{Array, DType, Error, Result};
 use indexmap::IndexMap;
 use smallvec::SmallVec;
 
-use kernel::{Fused, Member, fused};
+use kernel::{Fused, fused};
 use plan::{Place, Plan};
 use state::CpuState;
+use summed::Summed;
 use workspace::Workspace;
 
 /// Runs programs on the processor's cores. The number of threads changes only the speed, not the
@@ -146,6 +148,8 @@ struct CompiledStep {
 enum Work {
     /// An element-wise group.
     Tile(TileProgram),
+    /// An element-wise group whose results are added up.
+    Summed(Summed),
     /// The result is the input in another shape.
     View,
     /// A kernel of `call`, with the bias and relu of a product.
@@ -174,7 +178,7 @@ impl CpuExecutable {
         for step in program.steps() {
             call::check_supported(&program, step)?;
         }
-        let program = group_singles(program);
+        let program = pass::group_singles(program);
         let plan = Plan::new(&program);
         let sizes = SizePlan::new(&program);
         let n_writers = CpuExecutable::n_writers(&program);
@@ -182,6 +186,9 @@ impl CpuExecutable {
             let work = match fused(&step.kernel) {
                 Some(Fused::Elementwise(members)) => {
                     Work::Tile(tile::compile(program.body(), members, &step.inputs, &step.outputs)?)
+                }
+                Some(Fused::Summed { members, made, sums }) => {
+                    Work::Summed(Summed::new(&program, step, members, made, sums)?)
                 }
                 Some(Fused::Which(_)) => Work::Node { bias: false, relu: false },
                 Some(Fused::Product { bias, relu, pool: None, .. }) => Work::Node { bias: *bias, relu: *relu },
@@ -216,28 +223,6 @@ impl CpuExecutable {
         let node = self.program.body().node(node);
         error.context(format!("in {} `{}`", node.op.name(), node.name)).at(node.site)
     }
-}
-
-/// Makes groups of one from element-wise nodes that no pass has grouped, so that there is only one
-/// way to compute them.
-fn group_singles(mut program: Program) -> Program {
-    let body = program.body.clone();
-    for step in &mut program.steps {
-        if step.is_elementwise(&body) {
-            let member = Member { node: step.kernel.node(), reads: step.inputs.clone() };
-            step.kernel = Fused::Elementwise(vec![member]).into();
-            step.inputs.retain(|v| body.scalar_constant(*v).is_none());
-            // A tile reads an input once, even if the operation uses it several times.
-            let mut seen = Vec::new();
-            step.inputs.retain(|v| {
-                !seen.contains(v) && {
-                    seen.push(*v);
-                    true
-                }
-            });
-        }
-    }
-    program
 }
 
 impl Executable for CpuExecutable {

@@ -9,16 +9,21 @@ mod fuse;
 mod group;
 mod pool;
 mod pooled;
+mod singles;
+mod summed;
 mod which;
 
 use estimand_graph::pass::Pass;
 
+pub(crate) use singles::group_singles;
+
 /// All passes, in the order they run.
-pub(crate) const ALL: [Pass; 6] = [
+pub(crate) const ALL: [Pass; 7] = [
     Pass { name: "pool", run: pool::pool_after_relu },
     Pass { name: "which", run: which::remember_the_largest },
     Pass { name: "pooled", run: pooled::gradients_of_pooled },
     Pass { name: "bias", run: bias::fold_bias },
     Pass { name: "convolve", run: pooled::pool_what_is_convolved },
     Pass { name: "fuse", run: fuse::fuse },
+    Pass { name: "sum", run: summed::sum_what_is_computed },
 ];

@@ -5,3 +5,4 @@ mod naive;
 mod programs;
 mod reduce;
 mod softmax;
+mod sums;

@@ -37,11 +37,13 @@ mod kernel;
 mod program;
 mod run;
 mod stream;
+mod sums;
 
 use crate::{Binary, DType, MAX_RANK, Unary};
 
 pub(in crate::cpu) use float::Float;
 pub use program::{TileProgram, is_integer_division};
+pub use sums::{MAX_SUM_WIDTH, MAX_SUMS, OutputSum, sums_scratch_len};
 
 /// The number of elements that a kernel processes per call.
 pub const TILE: usize = 1024;

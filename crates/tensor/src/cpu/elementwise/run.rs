@@ -37,14 +37,14 @@ const ALONE: usize = 20_000_000;
 const MAX_TASK_TILES: usize = 32;
 
 /// One call of [`TileProgram::run`], shared by its tasks.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     program: &'a TileProgram,
     space: Space,
     inputs: &'a [InputView],
     spreads: [Spread; TileProgram::MAX_INPUTS],
     outputs: &'a [*mut u8],
     /// Whether outputs bypass the caches.
-    streams: bool,
+    pub(super) streams: bool,
     /// Whether each output is computed in a tile and copied at its end. This holds for outputs that
     /// bypass the caches, and for those that overwrite an input which a later step may still read.
     staged: [bool; TileProgram::MAX_OUTPUTS],
@@ -78,36 +78,27 @@ impl TileProgram {
     /// elements of the space. An output may be the same memory as an input that is dense in the
     /// space and has elements of the same size. Apart from that, no output may overlap anything.
     pub unsafe fn run(&self, pool: &Pool, dims: &[usize], inputs: &[InputView], outputs: &[*mut u8]) -> Option<usize> {
-        debug_assert_eq!((inputs.len(), outputs.len()), (self.inputs.len(), self.outputs.len()));
-        let space = Space::new(dims, inputs);
-        let len = space.len;
+        let run = Run::new(self, dims, inputs, outputs, &[]);
+        let len = run.space.len;
         if len == 0 {
             return None;
         }
-        let mut spreads = [Spread::Dense; TileProgram::MAX_INPUTS];
-        for (spread, input) in spreads.iter_mut().zip(inputs) {
-            *spread = space.spread(input);
-        }
-        let streams = self.outputs.iter().map(|d| d.size() * len).sum::<usize>() >= STREAM_FROM;
-        let mut staged = [streams; TileProgram::MAX_OUTPUTS];
-        for (staged, output) in staged.iter_mut().zip(outputs) {
-            *staged |= inputs.iter().any(|input| std::ptr::addr_eq(input.ptr, *output));
-        }
-        // A multiple of a cache line, with room for the overrun of expanded inputs.
-        let stride = (len.min(TILE) + OVERRUN).next_multiple_of(64) * self.widest;
-        let by_zero = AtomicUsize::new(NONE);
-        let run = Run { program: self, space, inputs, spreads, outputs, streams, staged, stride, by_zero };
-        if len <= TILE || len.saturating_mul(self.cost) < ALONE {
+        if self.runs_alone(len) {
             // SAFETY: the caller's contract.
-            unsafe { run.range(0..len) };
+            unsafe { run.range(0..len, run.outputs()) };
             return run.divided_by_zero();
         }
         let task = (ALONE / 2 / (self.cost * TILE)).clamp(1, MAX_TASK_TILES) * TILE;
         pool.run(len.div_ceil(task), &|i| {
             // SAFETY: the caller's contract; tasks are disjoint.
-            unsafe { run.range(i * task..((i + 1) * task).min(len)) };
+            unsafe { run.range(i * task..((i + 1) * task).min(len), run.outputs()) };
         });
         run.divided_by_zero()
+    }
+
+    /// Whether so little work runs on one thread.
+    pub(super) fn runs_alone(&self, len: usize) -> bool {
+        len <= TILE || len.saturating_mul(self.cost) < ALONE
     }
 
     /// The indices of the first constant, input and output in the table of places, and its length.
@@ -119,12 +110,43 @@ impl TileProgram {
     }
 }
 
+impl<'a> Run<'a> {
+    /// Outputs among `direct` are written where they belong, and never past the caches.
+    pub(super) fn new(
+        program: &'a TileProgram,
+        dims: &[usize],
+        inputs: &'a [InputView],
+        outputs: &'a [*mut u8],
+        direct: &[usize],
+    ) -> Run<'a> {
+        debug_assert_eq!((inputs.len(), outputs.len()), (program.inputs.len(), program.outputs.len()));
+        let space = Space::new(dims, inputs);
+        let len = space.len;
+        let mut spreads = [Spread::Dense; TileProgram::MAX_INPUTS];
+        for (spread, input) in spreads.iter_mut().zip(inputs) {
+            *spread = space.spread(input);
+        }
+        let streams = program.outputs.iter().map(|d| d.size() * len).sum::<usize>() >= STREAM_FROM;
+        let mut staged = [streams; TileProgram::MAX_OUTPUTS];
+        for (staged, output) in staged.iter_mut().zip(outputs) {
+            *staged |= inputs.iter().any(|input| std::ptr::addr_eq(input.ptr, *output));
+        }
+        for &output in direct {
+            staged[output] = false;
+        }
+        // A multiple of a cache line, with room for the overrun of expanded inputs.
+        let stride = (len.min(TILE) + OVERRUN).next_multiple_of(64) * program.widest;
+        Run { program, space, inputs, spreads, outputs, streams, staged, stride, by_zero: AtomicUsize::new(NONE) }
+    }
+}
+
 impl Run<'_> {
-    /// Runs the steps on each tile of a range.
+    /// Runs the steps on each tile of a range. Outputs begin where position 0 of the space is.
     ///
     /// # Safety
-    /// The contract of [`TileProgram::run`]; no other thread may work on the range.
-    unsafe fn range(&self, range: Range<usize>) {
+    /// The contract of [`TileProgram::run`], for the positions of the range; no other thread may
+    /// work on the range.
+    pub(super) unsafe fn range(&self, range: Range<usize>, outputs: &[*mut u8]) {
         // Kernels call nothing back, so no other code uses this thread's tiles until the range is
         // done.
         let scratch = TILES.with(|tiles| tiles.0.get().cast::<u8>());
@@ -164,7 +186,7 @@ impl Run<'_> {
                     }
                 };
             }
-            for (i, output) in self.outputs.iter().enumerate() {
+            for (i, output) in outputs.iter().enumerate() {
                 if !self.staged[i] {
                     places[first_output + i] = output.wrapping_add(at * program.outputs[i].size());
                 }
@@ -184,7 +206,7 @@ impl Run<'_> {
                 // are read and no step writes what it reads; all of them hold `len` elements.
                 unsafe { (step.kernel)(len, x, y, z, places[usize::from(step.dst)]) };
             }
-            for (i, output) in self.outputs.iter().enumerate().filter(|(i, _)| self.staged[*i]) {
+            for (i, output) in outputs.iter().enumerate().filter(|(i, _)| self.staged[*i]) {
                 let size = program.outputs[i].size();
                 let (tile, out) = (places[first_output + i], output.wrapping_add(at * size));
                 // SAFETY: the tile holds the `len` results, and the output has room for them at
@@ -204,7 +226,11 @@ impl Run<'_> {
         }
     }
 
-    fn divided_by_zero(&self) -> Option<usize> {
+    pub(super) fn outputs(&self) -> &[*mut u8] {
+        self.outputs
+    }
+
+    pub(super) fn divided_by_zero(&self) -> Option<usize> {
         Some(self.by_zero.load(Ordering::Relaxed)).filter(|&number| number != NONE)
     }
 

@@ -2,7 +2,7 @@
 //! images while they are in the cache.
 
 use super::STRIP;
-use super::kernel::{CHAIN, Kernels};
+use super::kernel::{CHAIN, Kernels, LANES};
 use super::layout::Layout;
 use crate::cpu::isa::Isa;
 use crate::{DType, Reduction};
@@ -14,6 +14,9 @@ use crate::{DType, Reduction};
 pub(in crate::cpu) struct ColumnSums {
     kernels: Kernels,
     width: usize,
+    n_rows: usize,
+    /// The rows of a group.
+    unit_rows: usize,
 }
 
 impl ColumnSums {
@@ -26,7 +29,44 @@ impl ColumnSums {
         let whole_chains = rows.is_multiple_of(CHAIN) || batch == 1;
         let fits = same_spans && whole_chains && (2..=STRIP).contains(&width) && batch * rows > 0;
         let kernels = Kernels::new(Reduction::Sum, DType::F32, Isa::active())?;
-        fits.then_some(ColumnSums { kernels, width })
+        fits.then_some(ColumnSums { kernels, width, n_rows: batch * rows, unit_rows: images * rows })
+    }
+
+    /// The sums or means over all axes but the last of an array, in groups of [`unit_rows`] rows.
+    /// `None` if there are too many columns, or too few.
+    ///
+    /// [`unit_rows`]: ColumnSums::unit_rows
+    pub fn of(kind: Reduction, dims: &[usize]) -> Option<ColumnSums> {
+        let (&width, others) = dims.split_last()?;
+        let layout = Layout::new(dims, (1 << others.len()) - 1);
+        if !(2..=STRIP).contains(&width) || !matches!(kind, Reduction::Sum | Reduction::Mean) {
+            return None;
+        }
+        // A chain of each column is one addition to its sum, so that chains can be groups of their
+        // own. Narrow rows have several chains.
+        let unit_rows = match layout.n_spans() {
+            1 if width >= LANES => CHAIN,
+            _ => layout.span_rows(),
+        };
+        let kernels = Kernels::new(kind, DType::F32, Isa::active())?;
+        Some(ColumnSums { kernels, width, n_rows: layout.n, unit_rows })
+    }
+
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    pub fn unit_rows(&self) -> usize {
+        self.unit_rows
+    }
+
+    /// The number of groups. Without rows there is an empty one.
+    pub fn n_units(&self) -> usize {
+        self.n_rows.div_ceil(self.unit_rows).max(1)
     }
 
     /// Starts the sums of a group.
@@ -54,7 +94,7 @@ impl ColumnSums {
             // SAFETY: both have `width` accumulators.
             unsafe { (self.kernels.merge)(first.as_mut_ptr().cast(), more.as_ptr().cast(), self.width) };
         }
-        // SAFETY: `width` accumulators and results; a sum does not use the count.
-        unsafe { (self.kernels.finish)(first.as_ptr().cast(), self.width, 0, out.as_mut_ptr().cast()) };
+        // SAFETY: `width` accumulators and results.
+        unsafe { (self.kernels.finish)(first.as_ptr().cast(), self.width, self.n_rows, out.as_mut_ptr().cast()) };
     }
 }

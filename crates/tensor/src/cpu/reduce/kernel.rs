@@ -10,7 +10,7 @@ use crate::Reduction;
 
 /// The number of virtual lanes of a row: element i belongs to lane `i % 16`, whatever the vector
 /// width of the processor.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 /// The number of elements of a chain.
 pub(super) const CHAIN: usize = 64;
 

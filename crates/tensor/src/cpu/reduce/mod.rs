@@ -34,6 +34,9 @@ const TASK: usize = 1 << 15;
 /// The number of columns that one task folds at a time.
 const STRIP: usize = 512;
 
+/// The largest number of columns of [`ColumnSums`].
+pub(in crate::cpu) const MAX_WIDTH: usize = STRIP;
+
 /// The number of bytes of the widest accumulator.
 const WIDE: usize = 8;
 
