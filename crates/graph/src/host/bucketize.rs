@@ -50,15 +50,14 @@ impl HostRules for Bucketize {
 
     fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let boundaries = Boundaries::new(self.values())?;
-        let mut found = Array::zeros(DType::I32, x[0].dims())?;
-        let buckets = found.as_mut_slice()?;
+        let mut buckets = vec![0; x[0].len()];
         match x[0].dtype() {
-            DType::F32 => bucketize(x[0].as_slice::<f32>()?, &boundaries, buckets),
-            DType::F64 => bucketize(x[0].as_slice::<f64>()?, &boundaries, buckets),
-            DType::I32 => bucketize(x[0].as_slice::<i32>()?, &boundaries, buckets),
-            _ => bucketize(x[0].as_slice::<i64>()?, &boundaries, buckets),
+            DType::F32 => bucketize(x[0].as_slice::<f32>()?, &boundaries, &mut buckets),
+            DType::F64 => bucketize(x[0].as_slice::<f64>()?, &boundaries, &mut buckets),
+            DType::I32 => bucketize(x[0].as_slice::<i32>()?, &boundaries, &mut buckets),
+            _ => bucketize(x[0].as_slice::<i64>()?, &boundaries, &mut buckets),
         }
-        Ok(vec![found])
+        Ok(vec![Array::from_vec(x[0].dims(), buckets)?])
     }
 
     fn meaning(&self) -> Vec<Said> {

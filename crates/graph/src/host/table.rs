@@ -33,18 +33,17 @@ impl HostRules for FindId {
     }
 
     fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
-        let mut found = Array::zeros(DType::I64, x[0].dims())?;
-        let ids = found.as_mut_slice()?;
+        let mut ids = vec![0; x[0].len()];
         let (vocabulary, unknown) = (&self.0.vocabulary, self.0.unknown);
         match x[0].dtype() {
-            DType::Str => vocabulary.lookup(x[0].string_slice()?, unknown, ids)?,
-            DType::I64 => vocabulary.lookup_ints(x[0].as_slice()?, unknown, ids)?,
+            DType::Str => vocabulary.lookup(x[0].string_slice()?, unknown, &mut ids)?,
+            DType::I64 => vocabulary.lookup_ints(x[0].as_slice()?, unknown, &mut ids)?,
             _ => {
                 let wide: Vec<i64> = x[0].as_slice::<i32>()?.iter().map(|&v| v.into()).collect();
-                vocabulary.lookup_ints(&wide, unknown, ids)?;
+                vocabulary.lookup_ints(&wide, unknown, &mut ids)?;
             }
         }
-        Ok(vec![found])
+        Ok(vec![Array::from_vec(x[0].dims(), ids)?])
     }
 
     fn meaning(&self) -> Vec<Said> {

@@ -32,11 +32,8 @@ impl HostRules for FromRows {
     fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let n_rows = x[0].dims()[0];
         let width = x[0].len().checked_div(n_rows).unwrap_or(0);
-        let mut splits = Array::zeros(DType::I64, [n_rows + 1])?;
-        for (row, split) in splits.as_mut_slice::<i64>()?.iter_mut().enumerate() {
-            *split = (row * width) as i64;
-        }
-        Ok(vec![x[0].reshape([x[0].len()])?, splits])
+        let splits: Vec<i64> = (0..=n_rows).map(|row| (row * width) as i64).collect();
+        Ok(vec![x[0].reshape([x[0].len()])?, Array::from(splits)])
     }
 
     fn meaning(&self) -> Vec<Said> {
