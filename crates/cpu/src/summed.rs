@@ -63,8 +63,8 @@ impl CpuExecutable {
             |(k, sum): (usize, &Sum)| OutputSum { kind: sum.kind, output: sum.of, out: address(first + k).cast() };
         let sums: SmallVec<[OutputSum; MAX_SUMS]> = summed.sums.iter().enumerate().map(sum).collect();
         let scratch = workspace.buffer(self.plan.n_value_buffers + i).cast::<f64>();
-        // SAFETY: the step's own scratch buffer, aligned to 64 bytes; inputs and outputs are buffers
-        // of the sizes that `bind` has checked, and the plan lets none of them overlap.
+        // SAFETY: the step's own scratch buffer, aligned to 64 bytes; inputs and outputs are
+        // buffers of the sizes that `bind` has checked, and the plan lets none of them overlap.
         let by_zero = unsafe {
             let scratch = std::slice::from_raw_parts_mut(scratch, workspace.scratch[i] / size_of::<f64>());
             summed.program.run_and_sum(&self.pool, space, &inputs, &outputs, &sums, scratch)

@@ -20,8 +20,8 @@ const HUGE: usize = 2 << 20;
 /// predicted.
 const SMALL: usize = 960;
 
-/// Up to this many bytes are in the buffer itself: a prediction of one row makes a hundred arrays of
-/// a few numbers, and an allocation takes longer than to fill them.
+/// Up to this many bytes are in the buffer itself: a prediction of one row makes many arrays of a
+/// few numbers, and an allocation takes longer than to fill them.
 const INSIDE: usize = 64;
 
 /// Plain bytes. Their address is fixed once the buffer is behind a pointer.

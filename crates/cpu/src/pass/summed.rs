@@ -63,8 +63,8 @@ pub(crate) fn sum_what_is_computed(program: Program) -> Program {
     program
 }
 
-/// What a step reduces to its last axis, if it is a sum or mean of `f32` that can be computed on the
-/// way.
+/// What a step reduces to its last axis, if it is a sum or mean of `f32` that can be added up on
+/// the way.
 fn reduction(program: &Program, step: &Step) -> Option<Reduction> {
     let Kernel::Node(node) = step.kernel else { return None };
     let (x, y) = (program.spec(*step.inputs.first()?), program.spec(*step.outputs.first()?));

@@ -1,5 +1,5 @@
-//! Element-wise programs whose results are added up at once: the sums of batch normalisation and its
-//! gradient read nothing from memory that was just computed.
+//! Element-wise programs whose results are added up at once: the sums of batch normalisation and
+//! its gradient read nothing from memory that was just computed.
 
 use std::cell::UnsafeCell;
 
