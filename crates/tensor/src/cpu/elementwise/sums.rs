@@ -86,7 +86,7 @@ impl TileProgram {
         let run = Run::new(self, dims, inputs, outputs, &direct);
         let columns: SmallVec<[ColumnSums; MAX_SUMS]> =
             sums.iter().map(|sum| ColumnSums::of(sum.kind, dims).expect("sums over these axes")).collect();
-        let Some(first) = columns.first() else { return None };
+        let first = columns.first()?;
         let (width, n_rows, unit_rows, n_units) = (first.width(), first.n_rows(), first.unit_rows(), first.n_units());
         assert!(scratch.len() >= n_units * width * sums.len(), "too little scratch for {} sums", sums.len());
         let partial = DisjointMut::new(&mut *scratch);
