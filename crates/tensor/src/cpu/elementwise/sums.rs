@@ -71,8 +71,8 @@ impl TileProgram {
     /// nothing.
     ///
     /// # Panics
-    /// If [`ColumnSums::of`] has nothing for these sizes, or `scratch` is shorter than
-    /// [`sums_scratch_len`].
+    /// If the last axis has fewer than 2 or more than [`MAX_SUM_WIDTH`] elements, a reduction is
+    /// neither a sum nor a mean, or `scratch` is shorter than [`sums_scratch_len`].
     pub unsafe fn run_and_sum(
         &self,
         pool: &Pool,
