@@ -103,7 +103,7 @@ impl CpuState {
     pub(super) fn frozen(values: IndexMap<String, Array>) -> Result<CpuState> {
         let mut state = CpuState { is_frozen: true, layout: new_layout(), ..CpuState::default() };
         for (slot, (name, value)) in values.into_iter().enumerate() {
-            let array = if is_aligned(value.bytes().as_ptr()) { value } else { own(&value)? };
+            let array = if lies_well(value.bytes()) { value } else { own(&value)? };
             state.starts.push(array.bytes().as_ptr().cast_mut());
             state.arrays.push(array);
             state.slots.insert(name, slot);
@@ -136,7 +136,7 @@ impl CpuState {
 
     fn put(&mut self, slot: usize, value: Array) -> Result<()> {
         let mut array = value;
-        if array.as_mut_ptr().is_none_or(|start| !is_aligned(start)) {
+        if array.as_mut_ptr().is_none() || !lies_well(array.bytes()) {
             array = own(&array)?;
         }
         // Strings have no address, and no kernel needs one.
@@ -152,11 +152,14 @@ impl CpuState {
     }
 }
 
-/// Whether memory begins at a cache line. Kernels are fastest on such memory; that of a vector may
-/// begin elsewhere.
-fn is_aligned(start: *const u8) -> bool {
-    (start as usize).is_multiple_of(64)
+/// Whether memory begins at a cache line, or is not longer than one. Kernels are fastest on such
+/// memory; that of a vector may begin elsewhere.
+fn lies_well(bytes: &[u8]) -> bool {
+    bytes.len() <= LINE || (bytes.as_ptr() as usize).is_multiple_of(LINE)
 }
+
+/// The bytes of a cache line.
+const LINE: usize = 64;
 
 fn new_layout() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -12,6 +12,9 @@ use super::arena::arrange;
 use super::plan::{Place, capacity};
 use super::state::{Bound, CpuState, Slots};
 
+/// The bytes of the shortest arena.
+const SHORTEST: usize = 128;
+
 /// Memory for one run at a time.
 pub(crate) struct Workspace {
     /// The sizes of the symbols: of this run, and of the run that the other fields were computed
@@ -142,7 +145,9 @@ impl Workspace {
             self.arena = None;
             let failed = std::mem::take(&mut self.capacities);
             let (offsets, total) = arrange(&plan.buffers, &failed).ok_or_else(|| executable.no_memory(&self.lens))?;
-            let mut arena = Array::zeros(DType::U8, [total]).map_err(|_| executable.no_memory(&self.lens))?;
+            // A short array would not begin at a cache line.
+            let mut arena =
+                Array::zeros(DType::U8, [total.max(SHORTEST)]).map_err(|_| executable.no_memory(&self.lens))?;
             self.capacities = failed;
             self.offsets = offsets;
             self.start = arena.as_mut_ptr().ok_or_else(|| Error::internal("a fresh arena is shared"))?;

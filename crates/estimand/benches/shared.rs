@@ -89,9 +89,13 @@ fn predict() -> Result<()> {
     // ones. The windows take turns; the median of each kind counts.
     let throughput = |n_threads: usize| {
         let is_over = AtomicBool::new(false);
-        let count = |own: &[Batch]| {
-            let rows = own.iter().cycle().take_while(|_| !is_over.load(Ordering::Relaxed));
-            rows.map(|row| predictor.predict(row).expect("a prediction")).count()
+        let count = |own: &[Batch]| -> usize {
+            let mut n = 0;
+            for row in own.iter().cycle().take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                predictor.predict(row).expect("a prediction");
+                n += 1;
+            }
+            n
         };
         std::thread::scope(|threads| {
             let (count, start) = (&count, Instant::now());
