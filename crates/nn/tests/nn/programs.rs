@@ -60,7 +60,8 @@ fn by_layers() -> String {
 fn around_the_loss(program: &str) -> (Vec<String>, Vec<String>) {
     let steps: Vec<String> = program.lines().map(without_numbers).collect();
     let losses = steps.iter().position(|s| s.contains("SparseSoftmaxCrossEntropy")).unwrap();
-    let gradient = losses + steps[losses..].iter().position(|s| s.contains("f32[batch, 10] = Mul(")).unwrap();
+    let gradient =
+        losses + steps[losses..].iter().position(|s| s.contains("f32[batch, 10], % f32[10] = Mul+Sum(")).unwrap();
     (steps[..=losses].to_vec(), steps[gradient..].to_vec())
 }
 
