@@ -1,7 +1,7 @@
 //! Element-wise programs whose results are added up at once: the sums of batch normalisation and
 //! its gradient read nothing from memory that was just computed.
 
-use std::cell::UnsafeCell;
+use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
@@ -44,18 +44,16 @@ const ROWS: usize = 64;
 /// The elements of a buffer: a chain of the widest rows.
 const BUFFER: usize = ROWS * MAX_WIDTH;
 
-/// The memory of outputs that are added up.
-struct Buffers(UnsafeCell<[[f32; BUFFER]; MAX_SUMS]>);
-
 thread_local! {
-    static BUFFERS: Buffers = const { Buffers(UnsafeCell::new([[0.0; BUFFER]; MAX_SUMS])) };
+    /// The memory of outputs that are added up: a buffer for each sum, made when it is needed.
+    static BUFFERS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Calls a function with this thread's buffers.
-fn with_buffers(body: impl FnOnce(&mut [[f32; BUFFER]])) {
-    BUFFERS.with(|buffers| {
-        // SAFETY: only units take the buffers, and they call nothing back.
-        body(unsafe { &mut *buffers.0.get() });
+fn with_buffers(body: impl FnOnce(&mut [f32])) {
+    BUFFERS.with_borrow_mut(|buffers| {
+        buffers.resize(MAX_SUMS * BUFFER, 0.0);
+        body(buffers);
     });
 }
 
@@ -93,7 +91,7 @@ impl TileProgram {
         // Whole chains of rows that fit into a buffer. An output that is added up twice has one.
         let chunk = (BUFFERED / width / ROWS * ROWS).max(ROWS);
         let buffer_of = |sum: &OutputSum| sums.iter().position(|other| other.output == sum.output).unwrap_or(0);
-        let add_unit = |unit: usize, buffers: &mut [[f32; BUFFER]]| {
+        let add_unit = |unit: usize, buffers: &mut [f32]| {
             let end = ((unit + 1) * unit_rows).min(n_rows);
             // SAFETY: each unit has sums of its own.
             let of_unit = |k: usize| unsafe { partial.slice((k * n_units + unit) * width, width) };
@@ -106,7 +104,7 @@ impl TileProgram {
                 let mut to: SmallVec<[*mut u8; TileProgram::MAX_OUTPUTS]> = run.outputs().into();
                 // What is stored in the caches is added up where it is.
                 for sum in sums.iter().filter(|sum| run.streams || run.outputs()[sum.output].is_null()) {
-                    to[sum.output] = buffers[buffer_of(sum)].as_mut_ptr().cast::<u8>().wrapping_sub(start);
+                    to[sum.output] = buffers[buffer_of(sum) * BUFFER..].as_mut_ptr().cast::<u8>().wrapping_sub(start);
                 }
                 // SAFETY: the caller's contract; the buffers have room for a chunk, and units are
                 // disjoint.
