@@ -50,10 +50,10 @@ thread_local! {
 }
 
 /// Calls a function with this thread's buffers.
-fn with_buffers(body: impl FnOnce(&mut [f32])) {
+fn with_buffers(body: impl FnOnce(*mut f32)) {
     BUFFERS.with_borrow_mut(|buffers| {
         buffers.resize(MAX_SUMS * BUFFER, 0.0);
-        body(buffers);
+        body(buffers.as_mut_ptr());
     });
 }
 
@@ -91,7 +91,7 @@ impl TileProgram {
         // Whole chains of rows that fit into a buffer. An output that is added up twice has one.
         let chunk = (BUFFERED / width / ROWS * ROWS).max(ROWS);
         let buffer_of = |sum: &OutputSum| sums.iter().position(|other| other.output == sum.output).unwrap_or(0);
-        let add_unit = |unit: usize, buffers: &mut [f32]| {
+        let add_unit = |unit: usize, buffers: *mut f32| {
             let end = ((unit + 1) * unit_rows).min(n_rows);
             // SAFETY: each unit has sums of its own.
             let of_unit = |k: usize| unsafe { partial.slice((k * n_units + unit) * width, width) };
@@ -104,7 +104,7 @@ impl TileProgram {
                 let mut to: SmallVec<[*mut u8; TileProgram::MAX_OUTPUTS]> = run.outputs().into();
                 // What is stored in the caches is added up where it is.
                 for sum in sums.iter().filter(|sum| run.streams || run.outputs()[sum.output].is_null()) {
-                    to[sum.output] = buffers[buffer_of(sum) * BUFFER..].as_mut_ptr().cast::<u8>().wrapping_sub(start);
+                    to[sum.output] = buffers.wrapping_add(buffer_of(sum) * BUFFER).cast::<u8>().wrapping_sub(start);
                 }
                 // SAFETY: the caller's contract; the buffers have room for a chunk, and units are
                 // disjoint.
