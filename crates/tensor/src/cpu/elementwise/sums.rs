@@ -124,7 +124,11 @@ impl TileProgram {
                 fence();
             }
         };
-        let add_unit = |unit: usize| with_buffers(|buffers| add_unit(unit, buffers));
+        let is_buffered = run.streams || sums.iter().any(|sum| run.outputs()[sum.output].is_null());
+        let add_unit = |unit: usize| match is_buffered {
+            true => with_buffers(|buffers| add_unit(unit, buffers)),
+            false => add_unit(unit, std::ptr::null_mut()),
+        };
         match self.runs_alone(n_rows * width) {
             true => (0..n_units).for_each(add_unit),
             false => pool.run(n_units, &add_unit),
