@@ -11,9 +11,16 @@ use crate::json::{Rows, UnknownKeys};
 use crate::model::{Loaded, Model, Signature};
 use crate::status::{Answer, Code, Status};
 
-/// Requests of up to this many rows run on the thread that reads the connection. Others tell the
-/// runtime first, so that it moves other connections to another thread.
+/// Requests of up to this many rows are [`run`] where the connection is read, others as [`long`]
+/// work.
 const SMALL_ROWS: usize = 32;
+
+/// Does what takes time. The runtime moves what waits for this thread to another one, and the
+/// streams of an HTTP/2 connection do not wait for each other ([`crate::http`]).
+pub(crate) async fn long<T>(work: impl FnOnce() -> T) -> T {
+    tokio::task::yield_now().await;
+    tokio::task::block_in_place(work)
+}
 
 /// The moment after which nobody waits for an answer.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +73,7 @@ pub(crate) async fn run(
             answer.unwrap_or_else(|_| Err(Status::new(Code::Internal, "the thread that runs batches has ended")))
         }
         _ if n_rows <= SMALL_ROWS => signature.run(&arrays),
-        _ => tokio::task::block_in_place(|| signature.run(&arrays)),
+        _ => long(|| signature.run(&arrays)).await,
     };
     model.metrics.runtime_latency(api, start.elapsed());
     outputs

@@ -1,10 +1,13 @@
 //! Connections: HTTP/1 and HTTP/2 on every port, REST and gRPC on every connection.
 //!
 //! `listen` accepts connections, `body.rs` reads what a client sends, within limits of size and
-//! time, and `route.rs` finds who answers.
+//! time, and `route.rs` finds who answers. A small request is answered where it is read:
+//! `again.rs` and `streams.rs` spare the scheduler.
 
+mod again;
 mod body;
 mod route;
+mod streams;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -15,14 +18,16 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::core::Core;
+use again::Again;
 use route::ReplyBody;
+use streams::Streams;
 
 /// The first bytes of an HTTP/2 connection; no request of HTTP/1 begins with them. All are awaited:
 /// what follows has no time limit of its own.
@@ -50,10 +55,10 @@ pub(crate) async fn listen(
         match accepted {
             Ok((stream, peer)) => {
                 let (core, stop, open, tls) = (Arc::clone(&core), stop.clone(), open.clone(), tls.clone());
-                tokio::spawn(async move {
+                tokio::spawn(Again::new(async move {
                     connection(stream, peer, tls, core, stop).await;
                     drop(open);
-                });
+                }));
             }
             Err(error) => {
                 tracing::warn!("cannot accept a connection: {error}");
@@ -114,7 +119,8 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let io = TokioIo::new(stream);
     // Errors of a connection are the client's: it went away, or does not speak HTTP.
     let result = if is_http2 {
-        let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+        let streams = Streams::default();
+        let connection = hyper::server::conn::http2::Builder::new(streams.clone())
             .timer(TokioTimer::new())
             .max_concurrent_streams(MAX_STREAMS)
             .max_header_list_size(u32::try_from(max_head_bytes).unwrap_or(u32::MAX))
@@ -124,10 +130,10 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             .serve_connection(io, service);
         let mut connection = pin!(connection);
         tokio::select! {
-            result = connection.as_mut() => result,
+            result = streams.read(connection.as_mut()) => result,
             _ = stop.changed() => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                streams.read(connection).await
             }
         }
     } else {

@@ -101,8 +101,8 @@ async fn predict(
     })?;
     let model = found.ok_or_else(|| Status::new(Code::Internal, "no model was looked up"))?;
     let signature = request.signature.0;
-    let explained = is_explained.then(|| tokio::task::block_in_place(|| explain::rows(&signature, &request.rows)));
-    let explained = explained.transpose()?;
+    let explained =
+        if is_explained { Some(infer::long(|| explain::rows(&signature, &request.rows)).await?) } else { None };
     let outputs = infer::run_rows(core, &model, &signature, request.rows, deadline, Api::Predict).await?;
     let named = signature.outputs.iter().zip(&outputs).map(|((name, _), array)| (name.as_str(), array));
     let mut text = json::predictions(named, request.format)?;
