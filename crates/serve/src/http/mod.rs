@@ -27,7 +27,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::core::Core;
 use again::Again;
 use route::ReplyBody;
-use streams::Streams;
+use streams::{OnePiece, Streams};
 
 /// The first bytes of an HTTP/2 connection; no request of HTTP/1 begins with them. All are awaited:
 /// what follows has no time limit of its own.
@@ -116,7 +116,6 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         let core = Arc::clone(&core);
         async move { Ok::<Response<ReplyBody>, Infallible>(route::answer(core, request, peer).await) }
     });
-    let io = TokioIo::new(stream);
     // Errors of a connection are the client's: it went away, or does not speak HTTP.
     let result = if is_http2 {
         let streams = Streams::default();
@@ -127,7 +126,7 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             .initial_stream_window_size(WINDOW_BYTES)
             .initial_connection_window_size(4 * WINDOW_BYTES)
             .keep_alive_interval(Some(head_timeout))
-            .serve_connection(io, service);
+            .serve_connection(TokioIo::new(OnePiece(stream)), service);
         let mut connection = pin!(connection);
         tokio::select! {
             result = streams.read(connection.as_mut()) => result,
@@ -141,7 +140,7 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             .timer(TokioTimer::new())
             .header_read_timeout(head_timeout)
             .max_buf_size(max_head_bytes)
-            .serve_connection(io, service);
+            .serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);
         tokio::select! {
             result = connection.as_mut() => result,
