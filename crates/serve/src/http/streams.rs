@@ -10,9 +10,9 @@ use std::task::{Context, Poll, Waker};
 use hyper::rt::Executor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Polls the first stream that a poll of the connection brings right there, and the others in tasks.
-/// A client that waits for each answer keeps one thread busy, a client with many requests all of
-/// them.
+/// Polls the first stream that a poll of the connection brings right there, and the others in
+/// tasks. A client that waits for each answer keeps one thread busy, a client with many requests
+/// all of them.
 #[derive(Clone, Default)]
 pub(super) struct Streams {
     has_one: Arc<AtomicBool>,
@@ -69,5 +69,70 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for OnePiece<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::thread;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    /// A connection that brings streams in four polls: each tells its name, and whether it runs
+    /// within a poll of the connection.
+    async fn bring_streams(tell: mpsc::UnboundedSender<(&'static str, bool)>) {
+        let streams = Streams::default();
+        let is_polled = Arc::new(AtomicBool::new(false));
+        let start = |name: &'static str, waits: bool| {
+            let (tell, is_polled) = (tell.clone(), Arc::clone(&is_polled));
+            let here = thread::current().id();
+            streams.execute(async move {
+                if waits {
+                    tokio::task::yield_now().await;
+                }
+                let is_here = thread::current().id() == here && is_polled.load(Ordering::Relaxed);
+                assert_ne!(name, "panics", "on purpose");
+                tell.send((name, is_here)).expect("somebody listens");
+            });
+        };
+        let mut n_polls = 0;
+        let connection = pin!(poll_fn(|context| {
+            is_polled.store(true, Ordering::Relaxed);
+            n_polls += 1;
+            match n_polls {
+                1 => {
+                    start("first", false);
+                    start("second", false);
+                }
+                2 => {
+                    start("waits", true);
+                    start("beside", false);
+                }
+                3 => start("panics", false),
+                4 => start("last", false),
+                _ => return Poll::Ready(()),
+            }
+            is_polled.store(false, Ordering::Relaxed);
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }));
+        streams.read(connection).await;
+    }
+
+    #[tokio::test]
+    async fn one_stream_of_a_poll_is_answered_there() {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        bring_streams(tell).await;
+        let mut all = Vec::new();
+        while let Some(one) = told.recv().await {
+            all.push(one);
+        }
+        all.sort_unstable();
+        let expected = [("beside", false), ("first", true), ("last", true), ("second", false), ("waits", false)];
+        assert_eq!(all, expected);
     }
 }
