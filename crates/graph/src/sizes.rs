@@ -25,6 +25,24 @@ pub struct SizePlan {
     /// In the order of definition, so that formulas come after their parts.
     symbols: Arc<[Symbol]>,
     origins: Vec<Origin>,
+    feeds: Vec<Fed>,
+}
+
+/// What is expected of a feed.
+#[derive(Debug)]
+struct Fed {
+    dtype: DType,
+    dims: Vec<FedDim>,
+}
+
+/// What is expected of an axis of a feed.
+#[derive(Clone, Copy, Debug)]
+enum FedDim {
+    Known(usize),
+    /// The rows of the batch, and some more.
+    Rows(usize),
+    /// The value of a symbol, by its index in the plan.
+    At(usize),
 }
 
 /// The source of a symbol's value in a run.
@@ -109,7 +127,16 @@ impl SizePlan {
             }
         };
         let origins = symbols.iter().map(origin).collect();
-        SizePlan { symbols: symbols.into(), origins }
+        let fed_dim = |&dim: &Dim| match (body.symbols().beyond_batch(dim), operand(dim)) {
+            (Some(beyond), _) => FedDim::Rows(beyond),
+            (None, Operand::Known(n)) => FedDim::Known(n),
+            (None, Operand::At(at)) => FedDim::At(at),
+        };
+        let fed = |&value: &Value| {
+            let spec = body.spec(value);
+            Fed { dtype: spec.dtype, dims: spec.shape.dims().iter().map(fed_dim).collect() }
+        };
+        SizePlan { origins, feeds: program.feeds().iter().map(fed).collect(), symbols: symbols.into() }
     }
 
     /// Checks one array for each of the program's feeds and computes all sizes.
@@ -124,7 +151,7 @@ impl SizePlan {
                 names.join(", ")
             )));
         }
-        let batch = batch(program, feeds)?;
+        let batch = self.batch(program, feeds)?;
         if !Arc::ptr_eq(&sizes.symbols, &self.symbols) {
             sizes.symbols = self.symbols.clone();
         }
@@ -149,13 +176,54 @@ impl SizePlan {
             values.push(value);
         }
         // A placeholder may be declared with sizes of other placeholders, which are known only now.
-        for (&fed, array) in program.feeds().iter().zip(feeds) {
-            let fits = |(dim, &size): (&Dim, &usize)| sizes.get(*dim).is_none_or(|expected| expected == size);
-            if !body.spec(fed).shape.dims().iter().zip(array.dims()).all(fits) {
-                return Err(unexpected(body, fed, array, Error::shape));
+        for (i, (fed, array)) in self.feeds.iter().zip(feeds).enumerate() {
+            let fits = |(dim, &size): (&FedDim, &usize)| match *dim {
+                FedDim::At(at) => values.get(at).copied().flatten().is_none_or(|expected| expected == size),
+                FedDim::Known(_) | FedDim::Rows(_) => true,
+            };
+            if !fed.dims.iter().zip(array.dims()).all(fits) {
+                return Err(unexpected(body, program.feeds()[i], array, Error::shape));
             }
         }
         Ok(())
+    }
+
+    /// Checks dtype, rank and known sizes of the feeds, and returns the number of rows of those with
+    /// a batch axis. All must have the same number.
+    fn batch(&self, program: &Program, feeds: &[Array]) -> Result<Option<usize>> {
+        let body = program.body();
+        let name = |i: usize| &body.node(program.feeds()[i].node).name;
+        let mut batch: Option<(usize, usize)> = None;
+        for (i, (fed, array)) in self.feeds.iter().zip(feeds).enumerate() {
+            let differs = |(dim, &size): (&FedDim, &usize)| match *dim {
+                FedDim::Known(known) => known != size,
+                FedDim::Rows(beyond) => size < beyond,
+                FedDim::At(_) => false,
+            };
+            let dims = array.dims();
+            let is_other = array.dtype() != fed.dtype || dims.len() != fed.dims.len();
+            if is_other || fed.dims.iter().zip(dims).any(differs) {
+                let fed = program.feeds()[i];
+                check_feed(body, fed, array)?;
+                return Err(unexpected(body, fed, array, Error::shape));
+            }
+            for (dim, &size) in fed.dims.iter().zip(dims) {
+                let &FedDim::Rows(beyond) = dim else { continue };
+                let rows = size - beyond;
+                match batch {
+                    None => batch = Some((i, rows)),
+                    Some((first, n)) if n != rows => {
+                        let (first, fed) = (name(first), name(i));
+                        return Err(Error::shape(format!(
+                            "placeholder `{first}` was fed {n} rows, but `{fed}` was fed {rows}; \
+                             expected the same number of rows"
+                        )));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(batch.map(|(_, rows)| rows))
     }
 
     /// Adds the name of the first node that has this size to the error.
@@ -171,31 +239,6 @@ impl SizePlan {
             }
         }
     }
-}
-
-/// Returns the number of rows of the feeds with a batch axis. All must have the same number.
-fn batch(program: &Program, feeds: &[Array]) -> Result<Option<usize>> {
-    let body = program.body();
-    let mut batch: Option<(Value, usize)> = None;
-    for (&fed, array) in program.feeds().iter().zip(feeds) {
-        check_feed(body, fed, array)?;
-        for (&dim, &size) in body.spec(fed).shape.dims().iter().zip(array.dims()) {
-            let Some(beyond) = body.symbols().beyond_batch(dim) else { continue };
-            let Some(rows) = size.checked_sub(beyond) else { return Err(unexpected(body, fed, array, Error::shape)) };
-            match batch {
-                None => batch = Some((fed, rows)),
-                Some((first, n)) if n != rows => {
-                    return Err(Error::shape(format!(
-                        "placeholder `{}` was fed {n} rows, but `{}` was fed {rows}; expected the same number of rows",
-                        body.node(first.node).name,
-                        body.node(fed.node).name,
-                    )));
-                }
-                Some(_) => {}
-            }
-        }
-    }
-    Ok(batch.map(|(_, rows)| rows))
 }
 
 /// Reads a size from a computed value.

@@ -114,7 +114,8 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let max_head_bytes = core.settings.max_head_bytes;
     let service = service_fn(move |request: Request<Incoming>| {
         let core = Arc::clone(&core);
-        async move { Ok::<Response<ReplyBody>, Infallible>(route::answer(core, request, peer).await) }
+        // In a box: the future has some thousand bytes, and the writers of HTTP move it about.
+        Box::pin(async move { Ok::<Response<ReplyBody>, Infallible>(route::answer(core, request, peer).await) })
     });
     // Errors of a connection are the client's: it went away, or does not speak HTTP.
     let result = if is_http2 {
