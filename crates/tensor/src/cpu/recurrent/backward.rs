@@ -1,6 +1,7 @@
 //! The backward pass: all steps of all rows from the last to the first, then one product for the
 //! recurrent kernel.
 
+use super::order::Order;
 use super::row::{Backward, Half, backward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
@@ -155,7 +156,7 @@ impl Job<'_> {
         if part == Half::First {
             self.inputs.dropped(row, h_before, seen);
         }
-        if self.inputs.counts(row, t, self.sizes) {
+        if self.inputs.counts(place) {
             // SAFETY: the caller guarantees that the processor supports the instructions.
             unsafe { compute(self.step, part, &mut of_row) };
         } else if part == Half::First {
@@ -175,7 +176,7 @@ impl Job<'_> {
 
     /// Adds the product of the gradient with the kernel to the gradient of a row's state.
     fn add_product(&self, row: usize, t: usize, scratch: Scratch<'_>) {
-        if !self.inputs.counts(row, t, self.sizes) {
+        if !self.inputs.counts(row * self.sizes.time + t) {
             return;
         }
         let keep = self.inputs.keep.map(|keep| &keep[row * self.sizes.units..]);
@@ -230,7 +231,7 @@ pub fn backward(
     let [d_h, d_c] = states.map(DisjointMut::new);
     let parts: &[Half] = if resets_before(step) { &[Half::First, Half::Second] } else { &[Half::First] };
     let compute = backward_kernel(Isa::active());
-    let per_task = sizes.rows_per_task();
+    let (per_task, order) = (sizes.rows_per_task(), Order::new(&inputs, sizes));
     pool.run(if units == 0 { 0 } else { sizes.n_tasks() }, &|task| {
         let first = task * per_task;
         let n_rows = per_task.min(batch - first);
@@ -243,26 +244,40 @@ pub fn backward(
             dz: take(&mut scratch, n_rows * width),
             product: take(&mut scratch, n_rows * units),
         };
-        scratch.dh.copy_from_slice(&upstream.d_last[0][first * units..][..n_rows * units]);
-        scratch.dc.copy_from_slice(&upstream.d_last[1][first * units * n_c.min(1)..][..n_c]);
-        for t in (0..time).rev() {
+        for (i, dh) in scratch.dh.chunks_exact_mut(units).enumerate() {
+            dh.copy_from_slice(&upstream.d_last[0][order.row(first + i) * units..][..units]);
+        }
+        for (i, dc) in scratch.dc.chunks_exact_mut(units).enumerate() {
+            dc.copy_from_slice(&upstream.d_last[1][order.row(first + i) * units..][..units]);
+        }
+        let run = |part: Half, t: usize, scratch: &mut Scratch<'_>| {
+            for i in 0..n_rows {
+                // SAFETY: the rows belong to this task; the processor has the active instruction
+                // set.
+                unsafe { job.row(part, order.row(first + i), t, compute, scratch.row(i, units, width)) };
+            }
+        };
+        let end = order.end(first);
+        for t in (end..time).rev() {
+            run(Half::First, t, &mut scratch);
+        }
+        for t in (0..end).rev() {
             for &part in parts {
-                for i in 0..n_rows {
-                    // SAFETY: the rows belong to this task; the processor has the active
-                    // instruction set.
-                    unsafe { job.row(part, first + i, t, compute, scratch.row(i, units, width)) };
-                }
+                run(part, t, &mut scratch);
                 let Scratch { dz, product, .. } = &mut scratch;
                 matmul_packed(pool, n_rows, false, dz, shape, kernel, product, Epilogue::default());
             }
             for i in 0..n_rows {
-                job.add_product(first + i, t, scratch.row(i, units, width));
+                job.add_product(order.row(first + i), t, scratch.row(i, units, width));
             }
         }
-        // SAFETY: this task's rows.
-        unsafe {
-            d_h.slice(first * units, n_rows * units).copy_from_slice(scratch.dh);
-            d_c.slice(first * units * n_c.min(1), n_c).copy_from_slice(scratch.dc);
+        for (i, dh) in scratch.dh.chunks_exact(units).enumerate() {
+            // SAFETY: this task's rows.
+            unsafe { d_h.slice(order.row(first + i) * units, units) }.copy_from_slice(dh);
+        }
+        for (i, dc) in scratch.dc.chunks_exact(units).enumerate() {
+            // SAFETY: this task's rows.
+            unsafe { d_c.slice(order.row(first + i) * units, units) }.copy_from_slice(dc);
         }
     });
     let sums = kernel_gradient(step, sizes);

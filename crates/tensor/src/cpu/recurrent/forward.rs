@@ -1,5 +1,6 @@
 //! The forward pass: all steps of all rows.
 
+use super::order::Order;
 use super::row::{Forward, Half, forward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
@@ -67,7 +68,7 @@ pub fn forward(
     let has_c = step.n_states() == 2;
     let compute = forward_kernel(Isa::active());
     let epilogue = Epilogue { bias: step.has_bias().then_some(inputs.bias), relu: false };
-    let per_task = sizes.rows_per_task();
+    let (per_task, order) = (sizes.rows_per_task(), Order::new(&inputs, sizes));
     pool.run(sizes.n_tasks(), &|task| {
         let first = task * per_task;
         let n_rows = per_task.min(batch - first);
@@ -76,14 +77,21 @@ pub fn forward(
         let [left, h] = [(); 2].map(|()| take(&mut scratch, n_rows * units));
         let c = take(&mut scratch, if has_c { n_rows * units } else { 0 });
         let z = take(&mut scratch, n_rows * width);
-        let rows = first * units..(first + n_rows) * units;
-        h.copy_from_slice(&inputs.states[0][rows.clone()]);
-        if has_c {
-            c.copy_from_slice(&inputs.states[1][rows.clone()]);
+        for (i, h) in h.chunks_exact_mut(units).enumerate() {
+            h.copy_from_slice(&inputs.states[0][order.row(first + i) * units..][..units]);
         }
-        for t in 0..time {
+        for (i, c) in c.chunks_exact_mut(units).enumerate() {
+            c.copy_from_slice(&inputs.states[1][order.row(first + i) * units..][..units]);
+        }
+        // The results of a row at a step.
+        let results = |place: usize| {
+            // SAFETY: this task's rows.
+            unsafe { (sequence.slice(place * units, units), kept.slice(place * n_kept, n_kept)) }
+        };
+        let end = order.end(first);
+        for t in 0..end {
             for (i, (left, h)) in left.chunks_exact_mut(units).zip(h.chunks_exact(units)).enumerate() {
-                inputs.dropped(first + i, h, left);
+                inputs.dropped(order.row(first + i), h, left);
             }
             let parts: &[Half] = match step.cell {
                 Cell::Gru { reset_after: false } => &[Half::First, Half::Second],
@@ -92,10 +100,8 @@ pub fn forward(
             for &part in parts {
                 matmul_packed(pool, n_rows, false, left, shape, kernel, z, epilogue);
                 for i in 0..n_rows {
-                    let place = (first + i) * time + t;
-                    // SAFETY: this task's rows.
-                    let (y, kept) =
-                        unsafe { (sequence.slice(place * units, units), kept.slice(place * n_kept, n_kept)) };
+                    let place = order.row(first + i) * time + t;
+                    let (y, kept) = results(place);
                     let own = i * units..(i + 1) * units;
                     let mut row = Forward {
                         x: &x[place * width..(place + 1) * width],
@@ -105,25 +111,37 @@ pub fn forward(
                         c: if has_c { &mut c[own.clone()] } else { &mut [] },
                         kept,
                     };
-                    if inputs.counts(first + i, t, sizes) {
+                    if inputs.counts(place) {
                         // SAFETY: the processor has the active instruction set.
                         unsafe { compute(step, part, &mut row) };
                     } else {
-                        row.kept.fill(0.0);
-                        if has_c {
-                            row.kept[4 * units..5 * units].copy_from_slice(row.c);
-                        }
+                        pass_on(row.kept, row.c);
                     }
                     y.copy_from_slice(row.h);
                 }
             }
         }
-        // SAFETY: this task's rows.
-        unsafe {
-            last_h.slice(rows.start, rows.len()).copy_from_slice(h);
-            if has_c {
-                last_c.slice(rows.start, rows.len()).copy_from_slice(c);
+        for i in 0..n_rows {
+            let (row, own) = (order.row(first + i), i * units..(i + 1) * units);
+            let (h, c) = (&h[own.clone()], if has_c { &c[own] } else { &[] });
+            for t in end..time {
+                let (y, kept) = results(row * time + t);
+                pass_on(kept, c);
+                y.copy_from_slice(h);
+            }
+            // SAFETY: this task's rows.
+            unsafe {
+                last_h.slice(row * units, units).copy_from_slice(h);
+                last_c.slice(row * c.len(), c.len()).copy_from_slice(c);
             }
         }
     });
+}
+
+/// What is kept of a step that does not count: the gates are 0, and `c` is that of the step before.
+fn pass_on(kept: &mut [f32], c: &[f32]) {
+    kept.fill(0.0);
+    if !c.is_empty() {
+        kept[4 * c.len()..5 * c.len()].copy_from_slice(c);
+    }
 }

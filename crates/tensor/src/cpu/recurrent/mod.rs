@@ -3,8 +3,9 @@
 //!
 //! The product of the inputs with their kernel is computed before, for all steps at once. A step
 //! adds the product of the last state with the recurrent kernel and computes the gates. Rows of a
-//! batch are independent, so a task computes some rows for all steps (`forward`, `backward`). `row`
-//! computes one row in one step, `function` holds the functions of the gates.
+//! batch are independent, so a task computes some rows for all steps (`forward`, `backward`), rows
+//! of similar length together (`order`). `row` computes one row in one step, `function` holds the
+//! functions of the gates.
 //!
 //! Arrays are row-major: sequences `[batch, time, ...]`, states `[batch, units]`, the recurrent
 //! kernel `[units, gates * units]`.
@@ -12,6 +13,7 @@
 mod backward;
 mod forward;
 mod function;
+mod order;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -130,8 +132,9 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    fn counts(&self, row: usize, step: usize, sizes: Sizes) -> bool {
-        self.mask.is_none_or(|mask| mask[row * sizes.time + step])
+    /// Whether a step of a row counts, by its place among all steps of all rows.
+    fn counts(&self, place: usize) -> bool {
+        self.mask.is_none_or(|mask| mask[place])
     }
 
     /// The state after dropout, as the kernel sees it.

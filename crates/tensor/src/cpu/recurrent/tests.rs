@@ -12,6 +12,12 @@ fn usual(cell: Cell, masked: bool, dropped: bool) -> Recurrent {
     Recurrent { cell, activation, recurrent_activation, masked, dropped }
 }
 
+/// A row that ends after some steps, with gaps before.
+fn mask(time: usize, dice: &mut Dice) -> Vec<bool> {
+    let end = dice.below(time + 1);
+    (0..time).map(|t| t < end && dice.below(4) > 0).collect()
+}
+
 /// The inputs of a cell, and the gradients of its results.
 #[derive(Clone)]
 struct Case {
@@ -39,7 +45,7 @@ impl Case {
             kernel: dice.floats(units * width),
             bias: dice.floats(if step.has_bias() { width } else { 0 }),
             states: [dice.floats(batch * units), dice.floats(batch * units * two)],
-            mask: (0..if step.masked { batch * time } else { 0 }).map(|_| dice.below(3) > 0).collect(),
+            mask: if step.masked { (0..batch).flat_map(|_| mask(time, dice)).collect() } else { Vec::new() },
             keep: (0..if step.dropped { batch * units } else { 0 }).map(|_| dice.below(2) as f32 * 2.0).collect(),
             d_sequence: dice.floats(batch * time * units),
             d_last: [dice.floats(batch * units), dice.floats(batch * units * two)],
