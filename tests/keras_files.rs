@@ -1,6 +1,9 @@
 //! The files of Keras: those of Keras 2 and Keras 3 are read, ours are read back, and damaged ones
 //! are refused. `oracles/live/keras_files.py` lets Keras open ours.
 
+#[path = "keras_compiled/folder.rs"]
+mod folder;
+
 use std::path::{Path, PathBuf};
 
 use estimand::keras::{
@@ -12,6 +15,7 @@ use estimand::nn::layer::{Build, Config, LayerCall};
 use estimand::nn::{BatchNorm, Bidirectional, Lambda};
 use estimand::prelude::*;
 use estimand_fixture::{Case, cases};
+use folder::Folder;
 
 fn objects() -> CustomObjects {
     CustomObjects::new()
@@ -34,25 +38,6 @@ fn check(model: &mut Model, case: &Case) -> Result<()> {
         assert!((a - b).abs() <= 2e-6 * b.abs().max(1.0), "{}: {a} and {b}", file(case).display());
     }
     Ok(())
-}
-
-/// A folder of its own, which is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path =
-            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("keras-files-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! with ours.
 
 mod damage;
+mod folder;
 mod unknown;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use estimand::prelude::*;
 use estimand::tensor::Limits;
 use estimand_fixture::{Case, cases};
 use estimand_hdf5::File;
+use folder::Folder;
 
 const VERSIONS: [KerasVersion; 2] = [KerasVersion::Keras2, KerasVersion::Keras3];
 
@@ -40,25 +42,6 @@ fn array(case: &Case, key: &str) -> Array {
     let found = case.array(key);
     let dtype = if key.ends_with(":1") && key.starts_with('y') { DType::I64 } else { DType::F32 };
     Array::from_bytes(dtype, &found.dims[..], &found.to_ne_bytes()).unwrap()
-}
-
-/// A folder of its own, which is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path =
-            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("keras-compiled-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn words(result: Result<()>, expected: &[&str]) {

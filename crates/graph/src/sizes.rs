@@ -188,8 +188,8 @@ impl SizePlan {
         Ok(())
     }
 
-    /// Checks dtype, rank and known sizes of the feeds, and returns the number of rows of those with
-    /// a batch axis. All must have the same number.
+    /// Checks dtype, rank and known sizes of the feeds, and returns the number of rows of those
+    /// with a batch axis. All must have the same number.
     fn batch(&self, program: &Program, feeds: &[Array]) -> Result<Option<usize>> {
         let body = program.body();
         let name = |i: usize| &body.node(program.feeds()[i].node).name;

@@ -124,6 +124,14 @@ fn thread_time() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
+/// The time that the host of a virtual machine gave to others while this one wanted to run, and all
+/// time, since the start. Programs count stolen time as their own.
+fn stolen_and_all() -> Option<(f64, f64)> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let times: Vec<f64> = text.lines().next()?.split_whitespace().skip(1).take(8).flat_map(str::parse).collect();
+    Some((*times.get(7)?, times.iter().sum()))
+}
+
 /// Processor time of one row, without a server.
 fn in_process(export: &Path) -> Result<f64> {
     let signature = SavedModel::open(export)?.signature("serving_default")?;
@@ -229,6 +237,7 @@ fn measure(folder: &Path, time: Duration) -> Result<()> {
     let export = export(folder)?;
     export_tiny(folder)?;
     copy_plain(&export, &folder.join("plain/1")).map_err(|e| Error::io(folder, "copy", &e))?;
+    let before = stolen_and_all();
     println!("one_row_in_process_cpu_us = {:.1}", in_process(&export)?);
     let server = Served::start(folder)?;
     let rest = |model: &str, body: &str| Rest::new(server.address, &format!("/v1/models/{model}:predict"), body);
@@ -258,6 +267,9 @@ fn measure(folder: &Path, time: Duration) -> Result<()> {
     });
     println!("row_server_cpu_us = {with:.3}");
     println!("row_server_cpu_without_drift_us = {without:.3}");
+    if let (Some(before), Some(after)) = (before, stolen_and_all()) {
+        println!("stolen_percent = {:.1}", 100.0 * (after.0 - before.0) / (after.1 - before.1).max(1.0));
+    }
     server.end()
 }
 

@@ -264,7 +264,7 @@ fn a_version_every_200_ms() {
 }
 
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes a minute: .ci/run asks for it"]
 fn a_version_every_200_ms_for_a_minute() {
     swap_for(60);
 }
