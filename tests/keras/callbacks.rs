@@ -273,6 +273,26 @@ fn a_learning_rate_is_set_between_steps() {
     assert!(error.contains("is a schedule, which cannot be set"), "{error}");
 }
 
+/// As in Keras, another `compile` has an optimizer that has made no step.
+#[test]
+fn a_schedule_begins_anew_with_another_compile() {
+    let [x, y, ..] = data();
+    let warm_up = || Optimizer::keras(Sgd::default(), Schedule::from(0.4).warm_up(4));
+    let mut model = made(warm_up());
+    for step in 0..3 {
+        // Of four steps of warming up, so many are done.
+        assert_eq!(model.learning_rate().unwrap() as f32, 0.1 * step as f32);
+        model.train_on_batch((&x, &y)).unwrap();
+    }
+    model.compile(Compile::new(warm_up(), "mse")).unwrap();
+    assert_eq!(model.learning_rate().unwrap(), 0.0);
+    let before = weight(&model);
+    model.train_on_batch((&x, &y)).unwrap();
+    assert_eq!(weight(&model), before, "the first step's rate is 0");
+    assert_eq!(model.learning_rate().unwrap() as f32, 0.1);
+    assert_eq!(model.n_steps(), 4);
+}
+
 #[test]
 fn a_loss_that_is_not_a_number_ends_the_training() {
     let (x, y) = (Array::from_vec([4, 1], vec![1f32, 1.0, f32::INFINITY, 1.0]).unwrap(), Array::from([1f32; 4]));

@@ -282,10 +282,13 @@ impl Model {
 }
 
 impl Model {
-    /// The learning rate of the next step. Of a schedule, it is the rate at the current step.
+    /// The learning rate of the next step. A schedule counts the steps since `compile`.
     pub fn learning_rate(&self) -> Result<f64> {
-        let settings = self.check_compiled()?;
-        Ok(self.rate.map_or_else(|| settings.optimizer.learning_rate().rate(self.weights.step), f64::from))
+        let schedule = self.check_compiled()?.optimizer.learning_rate();
+        match self.rate {
+            Some(rate) => Ok(f64::from(rate)),
+            None => Ok(schedule.rate(self.n_updates()?)),
+        }
     }
 
     /// Sets the learning rate from the next step on; nothing is compiled again. As in Keras, a

@@ -9,8 +9,8 @@ use super::{Inputs, Sizes};
 
 /// The rows of a batch, those with a late end first.
 pub(super) struct Order {
-    /// The step after the last one that counts, and the row. Empty if there is no mask: rows stay in
-    /// their places.
+    /// The step after the last one that counts, and the row. Empty if there is no mask: rows stay
+    /// in their places.
     rows: SmallVec<[(Reverse<usize>, usize); 64]>,
     time: usize,
 }
