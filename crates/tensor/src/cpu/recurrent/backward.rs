@@ -68,8 +68,9 @@ pub fn backward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
     let own = if has_own_gradient(step) { product(&[steps, width]) } else { 0 };
     let reset = if resets_before(step) { product(&[steps, units]) + product(&[units, width]) } else { 0 };
     let products = packed(step, units).packed_len() + kernel_gradient(step, sizes).scratch_len();
+    let rows = product(&[batch, row_len(step, units) + Order::row_len(step)]);
     // The sum of seven products fits; see `product`.
-    products + product(&[batch, row_len(step, units)]) + product(&[steps, units]) + own + reset
+    products + rows + product(&[steps, units]) + own + reset
 }
 
 /// The data that the tasks share.
@@ -231,7 +232,7 @@ pub fn backward(
     let [d_h, d_c] = states.map(DisjointMut::new);
     let parts: &[Half] = if resets_before(step) { &[Half::First, Half::Second] } else { &[Half::First] };
     let compute = backward_kernel(Isa::active());
-    let (per_task, order) = (sizes.rows_per_task(), Order::new(&inputs, sizes));
+    let (per_task, order) = (sizes.rows_per_task(), Order::new(&inputs, sizes, &mut scratch));
     pool.run(if units == 0 { 0 } else { sizes.n_tasks() }, &|task| {
         let first = task * per_task;
         let n_rows = per_task.min(batch - first);

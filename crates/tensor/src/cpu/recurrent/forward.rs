@@ -31,7 +31,7 @@ fn row_len(step: &Recurrent, units: usize) -> usize {
 /// The number of floats of scratch memory that [`forward`] needs.
 pub fn forward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
     let Sizes { batch, units, .. } = sizes;
-    packed(step, units).packed_len() + product(&[batch, row_len(step, units)])
+    packed(step, units).packed_len() + product(&[batch, row_len(step, units) + Order::row_len(step)])
 }
 
 /// Applies a cell to sequences. `x` `[batch, time, gates * units]` holds the products of the inputs
@@ -68,7 +68,7 @@ pub fn forward(
     let has_c = step.n_states() == 2;
     let compute = forward_kernel(Isa::active());
     let epilogue = Epilogue { bias: step.has_bias().then_some(inputs.bias), relu: false };
-    let (per_task, order) = (sizes.rows_per_task(), Order::new(&inputs, sizes));
+    let (per_task, order) = (sizes.rows_per_task(), Order::new(&inputs, sizes, &mut scratch));
     pool.run(sizes.n_tasks(), &|task| {
         let first = task * per_task;
         let n_rows = per_task.min(batch - first);

@@ -3,35 +3,43 @@
 
 use std::cmp::Reverse;
 
-use smallvec::SmallVec;
-
-use super::{Inputs, Sizes};
+use super::{Inputs, Recurrent, Sizes, take};
 
 /// The rows of a batch, those with a late end first.
-pub(super) struct Order {
+pub(super) struct Order<'a> {
     /// The step after the last one that counts, and the row. Empty if there is no mask: rows stay
     /// in their places.
-    rows: SmallVec<[(Reverse<usize>, usize); 64]>,
+    rows: &'a [[u32; 2]],
     time: usize,
 }
 
-impl Order {
-    pub(super) fn new(inputs: &Inputs<'_>, sizes: Sizes) -> Order {
-        let mask = inputs.mask.unwrap_or_default();
+impl<'a> Order<'a> {
+    /// The scratch memory of a row.
+    pub(super) fn row_len(step: &Recurrent) -> usize {
+        if step.masked { 2 } else { 0 }
+    }
+
+    pub(super) fn new(inputs: &Inputs<'_>, sizes: Sizes, scratch: &mut &'a mut [f32]) -> Order<'a> {
+        let (mask, time) = (inputs.mask.unwrap_or_default(), sizes.time);
+        let n_rows = mask.len().checked_div(time).unwrap_or(0);
+        assert!(n_rows.max(time) <= u32::MAX as usize, "{sizes:?} has too many rows or steps");
         let end = |row: &[bool]| row.iter().rposition(|&counts| counts).map_or(0, |last| last + 1);
-        let rows = mask.chunks_exact(sizes.time.max(1)).enumerate();
-        let mut rows: SmallVec<_> = rows.map(|(i, row)| (Reverse(end(row)), i)).collect();
-        rows.sort_unstable();
-        Order { rows, time: sizes.time }
+        // SAFETY: all bits are valid in both types, and a pair is aligned as a float is.
+        let (_, rows, _) = unsafe { take(scratch, 2 * n_rows).align_to_mut::<[u32; 2]>() };
+        for (i, (to, row)) in rows.iter_mut().zip(mask.chunks_exact(time.max(1))).enumerate() {
+            *to = [end(row) as u32, i as u32];
+        }
+        rows.sort_unstable_by_key(|&[end, row]| (Reverse(end), row));
+        Order { rows, time }
     }
 
     /// The row at a place.
     pub(super) fn row(&self, place: usize) -> usize {
-        self.rows.get(place).map_or(place, |&(_, row)| row)
+        self.rows.get(place).map_or(place, |&[_, row]| row as usize)
     }
 
     /// The step after the last one that counts in the row at a place, or in one at a later place.
     pub(super) fn end(&self, place: usize) -> usize {
-        self.rows.get(place).map_or(self.time, |&(Reverse(end), _)| end)
+        self.rows.get(place).map_or(self.time, |&[end, _]| end as usize)
     }
 }
