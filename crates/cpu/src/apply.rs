@@ -160,7 +160,9 @@ impl CpuExecutable {
                 other => Err(Error::internal(format!("{} among the updates", other.name()))),
             };
             result.map_err(|e| self.located(e, node))?;
-            self.note(i, start, workspace, &mut args.trace);
+            if let Some(trace) = &mut args.trace {
+                self.note(i, start, workspace, trace);
+            }
         }
         Ok(())
     }

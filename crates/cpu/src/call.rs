@@ -113,27 +113,26 @@ impl CpuExecutable {
                 Work::Summed(summed) => self.run_summed(i, summed, workspace)?,
                 Work::View | Work::Write { .. } => {}
                 Work::Node { bias, relu } => {
-                    self.call(i, position, workspace).dispatch(*bias, *relu).map_err(|e| self.located(e, step.node))?
+                    self.call(i, position, workspace, |call| call.dispatch(*bias, *relu))?;
                 }
                 Work::PooledProduct { bias, relu, pool } => {
                     let pool = &self.program.body().node(*pool).op;
-                    let mut call = self.call(i, position, workspace);
-                    call.pooled_product(pool, *bias, *relu).map_err(|e| self.located(e, step.node))?
+                    self.call(i, position, workspace, |call| call.pooled_product(pool, *bias, *relu))?;
                 }
                 Work::PooledGradient { pool } => {
                     let pool = &self.program.body().node(*pool).op;
-                    let mut call = self.call(i, position, workspace);
-                    call.pooled_gradient(pool).map_err(|e| self.located(e, step.node))?
+                    self.call(i, position, workspace, |call| call.pooled_gradient(pool))?;
                 }
             }
-            self.note(i, start, workspace, &mut args.trace);
+            if let Some(trace) = &mut args.trace {
+                self.note(i, start, workspace, trace);
+            }
         }
         Ok(())
     }
 
-    /// Records the time of a step, if there is a trace.
-    pub(super) fn note(&self, i: usize, start: u64, workspace: &Workspace, trace: &mut Option<&mut Trace>) {
-        let Some(trace) = trace else { return };
+    /// Records the time of a step.
+    pub(super) fn note(&self, i: usize, start: u64, workspace: &Workspace, trace: &mut Trace) {
         let step = &self.steps[i];
         trace.add(Phase::Step, i, step.node, start, || {
             let dims = |&n: &usize| &workspace.dims[n][..];
@@ -176,38 +175,49 @@ impl CpuExecutable {
         self.located(error, node.unwrap_or(self.steps[i].node))
     }
 
-    /// Makes slices of a step's inputs, outputs and scratch memory.
-    fn call<'a>(&'a self, i: usize, position: Position, workspace: &'a mut Workspace) -> KernelCall<'a> {
+    /// Makes slices of a step's inputs, outputs and scratch memory, and runs its kernel.
+    fn call(
+        &self,
+        i: usize,
+        position: Position,
+        workspace: &mut Workspace,
+        kernel: impl FnOnce(&mut KernelCall<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
         let step = &self.steps[i];
         let scratch = workspace.buffer(self.plan.n_value_buffers + i);
         let workspace = &*workspace;
-        let view = |&n: &usize| View {
-            dtype: self.dtype(n),
-            dims: &workspace.dims[n],
-            // SAFETY: the value has this length; nothing writes to it during the step.
-            bytes: unsafe { std::slice::from_raw_parts(workspace.addresses[n], workspace.lens[n]) },
-        };
-        let view_mut = |&n: &usize| ViewMut {
-            dtype: self.dtype(n),
-            dims: &workspace.dims[n],
-            // SAFETY: the plan gives an output of such a step a buffer that overlaps with nothing
-            // alive.
-            bytes: unsafe { std::slice::from_raw_parts_mut(workspace.addresses[n], workspace.lens[n]) },
-        };
+        // Filled one by one: a list that is collected is copied, with the room for elements that it
+        // does not have.
+        let mut x: SmallVec<[View<'_>; 10]> = SmallVec::new();
+        for &n in &step.inputs {
+            x.push(View {
+                dtype: self.dtype(n),
+                dims: &workspace.dims[n],
+                // SAFETY: the value has this length; nothing writes to it during the step.
+                bytes: unsafe { std::slice::from_raw_parts(workspace.addresses[n], workspace.lens[n]) },
+            });
+        }
+        let mut y: SmallVec<[ViewMut<'_>; 4]> = SmallVec::new();
+        for &n in &step.outputs {
+            y.push(ViewMut {
+                dtype: self.dtype(n),
+                dims: &workspace.dims[n],
+                // SAFETY: the plan gives an output of such a step a buffer that overlaps with
+                // nothing alive.
+                bytes: unsafe { std::slice::from_raw_parts_mut(workspace.addresses[n], workspace.lens[n]) },
+            });
+        }
         let mut call = KernelCall {
             pool: &self.pool,
             node: self.program.body().node(step.node),
-            x: SmallVec::new(),
-            y: SmallVec::new(),
+            x: &x,
+            y: &mut y,
             // SAFETY: the step's own scratch buffer, of at least this capacity.
             scratch: unsafe { std::slice::from_raw_parts_mut(scratch, workspace.scratch[i]) },
             position,
             symbols: workspace.symbols(),
         };
-        // In place: a collected list would be copied, with the room for elements it does not have.
-        call.x.extend(step.inputs.iter().map(view));
-        call.y.extend(step.outputs.iter().map(view_mut));
-        call
+        kernel(&mut call).map_err(|e| self.located(e, step.node))
     }
 }
 
@@ -320,7 +330,7 @@ fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
     }
 }
 
-impl KernelCall<'_> {
+impl KernelCall<'_, '_> {
     /// Calls the kernel of the step.
     fn dispatch(&mut self, bias: bool, relu: bool) -> Result<()> {
         let node = self.node;
@@ -429,7 +439,7 @@ impl KernelCall<'_> {
     fn custom(&mut self, custom: &estimand_graph::custom::CustomOp) -> Result<()> {
         let inputs = (0..self.x.len()).map(|k| self.array(k)).collect::<Result<Vec<_>>>()?;
         let results = custom.call(&inputs, self.symbols)?;
-        for (result, y) in results.iter().zip(&mut self.y) {
+        for (result, y) in results.iter().zip(&mut *self.y) {
             y.bytes.copy_from_slice(result.bytes());
         }
         Ok(())

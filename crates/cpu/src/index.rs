@@ -27,7 +27,7 @@ fn out_of_range(bad: BadIndex) -> Error {
     Error::index(bad.to_string()).help("check the ids against the size of the table or the number of classes")
 }
 
-impl KernelCall<'_> {
+impl KernelCall<'_, '_> {
     pub(super) fn gather(&mut self, op: &Gather) -> Result<()> {
         let (params, ids, y) = (self.x[0], self.x[1], &mut self.y[0]);
         let Gather { axis, batch_dims } = *op;

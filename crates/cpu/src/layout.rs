@@ -14,7 +14,7 @@ fn steps(strides: &[i64]) -> SmallVec<[isize; 8]> {
     strides.iter().map(|&s| s as isize).collect()
 }
 
-impl KernelCall<'_> {
+impl KernelCall<'_, '_> {
     pub(super) fn dim_size(&mut self, op: &DimSize) -> Result<()> {
         let n = resolve_dim(op.dim, self.symbols)?;
         with_number!(op.dtype, T => self.y[0].as_mut_slice::<T>()[0] = T::from_count(n));

@@ -5,7 +5,6 @@ use estimand_graph::draw::Position;
 use estimand_graph::sizes::Sizes;
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{DType, Element};
-use smallvec::SmallVec;
 
 /// An input of a step.
 #[derive(Clone, Copy)]
@@ -59,11 +58,11 @@ impl ViewMut<'_> {
 }
 
 /// The arguments of a kernel.
-pub(super) struct KernelCall<'a> {
+pub(super) struct KernelCall<'call, 'a> {
     pub pool: &'a Pool,
     pub node: &'a Node,
-    pub x: SmallVec<[View<'a>; 10]>,
-    pub y: SmallVec<[ViewMut<'a>; 4]>,
+    pub x: &'call [View<'a>],
+    pub y: &'call mut [ViewMut<'a>],
     pub scratch: &'a mut [u8],
     pub position: Position,
     pub symbols: &'a Sizes,

@@ -27,7 +27,7 @@ fn matrix_product(a: &[usize], b: &[usize], transpose_a: bool, transpose_b: bool
     Product { m, n, k, transpose_a, transpose_b }
 }
 
-impl KernelCall<'_> {
+impl KernelCall<'_, '_> {
     /// Computes a matrix product, with a bias (the last input) and a relu if requested.
     pub(super) fn matmul(&mut self, op: &MatMul, bias: bool, relu: bool) -> Result<()> {
         let (x, y) = (&self.x, &mut self.y[0]);

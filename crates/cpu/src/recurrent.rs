@@ -33,7 +33,7 @@ fn inputs<'a>(x: &[View<'a>], slots: &Slots) -> Inputs<'a> {
     }
 }
 
-impl KernelCall<'_> {
+impl KernelCall<'_, '_> {
     fn sequence_sizes(&self) -> Sizes {
         Sizes { batch: self.x[0].dims[0], time: self.x[0].dims[1], units: self.x[KERNEL].dims[0] }
     }
@@ -45,7 +45,7 @@ impl KernelCall<'_> {
 
     pub(super) fn recurrent(&mut self, step: &Recurrent) -> Result<()> {
         let (pool, sizes, x) = (self.pool, self.sequence_sizes(), self.x[0].as_slice());
-        let inputs = inputs(&self.x, &Slots::of(step));
+        let inputs = inputs(self.x, &Slots::of(step));
         let (mut y, scratch) = self.parts();
         let mut next = |yes: bool| if yes { y.next().unwrap_or_default() } else { &mut [] };
         let (sequence, last) = (next(true), [next(true), next(step.n_states() == 2)]);
@@ -56,7 +56,7 @@ impl KernelCall<'_> {
 
     pub(super) fn recurrent_gradient(&mut self, step: &Recurrent) -> Result<()> {
         let (pool, sizes, slots) = (self.pool, self.sequence_sizes(), Slots::of(step));
-        let inputs = inputs(&self.x, &slots);
+        let inputs = inputs(self.x, &slots);
         let first = slots.upstream(step).start;
         let d_c = self.x.get(first + 2).map_or(&[][..], |d_c| d_c.as_slice());
         let upstream = Upstream {

@@ -18,7 +18,7 @@ pub(super) fn broadcast_axes(wide: &[usize], narrow: &[usize]) -> AxisSet {
     (0..wide.len()).filter(|&a| a < missing || narrow[a - missing] != wide[a]).collect()
 }
 
-impl KernelCall<'_> {
+impl KernelCall<'_, '_> {
     pub(super) fn sum_to(&mut self) -> Result<()> {
         self.reduce(Reduction::Sum, broadcast_axes(self.x[0].dims, self.x[1].dims))
     }

@@ -11,7 +11,7 @@ fn sizes(x: &View<'_>) -> [usize; 2] {
     [rows.iter().product(), classes]
 }
 
-impl KernelCall<'_> {
+impl KernelCall<'_, '_> {
     pub(super) fn softmax(&mut self) -> Result<()> {
         let (x, y) = (self.x[0], &mut self.y[0]);
         // SAFETY: both views hold the elements that their shape, checked by `infer`, promises; the

@@ -100,7 +100,7 @@ pub(super) fn pooled_scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usiz
     floats * 4
 }
 
-impl KernelCall<'_> {
+impl KernelCall<'_, '_> {
     /// A convolution followed by a max pooling.
     pub(super) fn pooled_product(&mut self, pool: &Op, bias: bool, relu: bool) -> Result<()> {
         let (Op::Conv2d(Conv2d { window }), Op::MaxPool(MaxPool { window: pool })) = (&self.node.op, pool) else {
@@ -204,7 +204,7 @@ impl KernelCall<'_> {
     /// indices of the largest elements.
     pub(super) fn max_pool_grad(&mut self, op: &MaxPoolGrad) -> Result<()> {
         let (pool, y) = (self.pool, &mut self.y[0]);
-        match &self.x[..] {
+        match self.x {
             [which, dy] => {
                 let shape = pool_shape(&op.window, y.dims);
                 pool2d::max_pool_grad_which(pool, &shape, which.as_slice(), dy.as_slice(), y.as_mut_slice());

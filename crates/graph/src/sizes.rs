@@ -26,6 +26,16 @@ pub struct SizePlan {
     symbols: Arc<[Symbol]>,
     origins: Vec<Origin>,
     feeds: Vec<Fed>,
+    /// The axes of feeds whose sizes come from elsewhere.
+    shared: Vec<SharedAxis>,
+}
+
+/// An axis of a feed whose size is that of a symbol, by its index in the plan.
+#[derive(Clone, Copy, Debug)]
+struct SharedAxis {
+    feed: usize,
+    axis: usize,
+    at: usize,
 }
 
 /// What is expected of a feed.
@@ -126,7 +136,7 @@ impl SizePlan {
                 },
             }
         };
-        let origins = symbols.iter().map(origin).collect();
+        let origins: Vec<Origin> = symbols.iter().map(origin).collect();
         let fed_dim = |&dim: &Dim| match (body.symbols().beyond_batch(dim), operand(dim)) {
             (Some(beyond), _) => FedDim::Rows(beyond),
             (None, Operand::Known(n)) => FedDim::Known(n),
@@ -136,7 +146,18 @@ impl SizePlan {
             let spec = body.spec(value);
             Fed { dtype: spec.dtype, dims: spec.shape.dims().iter().map(fed_dim).collect() }
         };
-        SizePlan { origins, feeds: program.feeds().iter().map(fed).collect(), symbols: symbols.into() }
+        let feeds: Vec<Fed> = program.feeds().iter().map(fed).collect();
+        let mut shared = Vec::new();
+        for (feed, fed) in feeds.iter().enumerate() {
+            for (axis, dim) in fed.dims.iter().enumerate() {
+                let &FedDim::At(at) = dim else { continue };
+                let is_own = matches!(origins.get(at), Some(&Origin::Axis(f, a)) if (f, a) == (feed, axis));
+                if !is_own {
+                    shared.push(SharedAxis { feed, axis, at });
+                }
+            }
+        }
+        SizePlan { origins, feeds, shared, symbols: symbols.into() }
     }
 
     /// Checks one array for each of the program's feeds and computes all sizes.
@@ -176,13 +197,11 @@ impl SizePlan {
             values.push(value);
         }
         // A placeholder may be declared with sizes of other placeholders, which are known only now.
-        for (i, (fed, array)) in self.feeds.iter().zip(feeds).enumerate() {
-            let fits = |(dim, &size): (&FedDim, &usize)| match *dim {
-                FedDim::At(at) => values.get(at).copied().flatten().is_none_or(|expected| expected == size),
-                FedDim::Known(_) | FedDim::Rows(_) => true,
-            };
-            if !fed.dims.iter().zip(array.dims()).all(fits) {
-                return Err(unexpected(body, program.feeds()[i], array, Error::shape));
+        for &SharedAxis { feed, axis, at } in &self.shared {
+            let array = &feeds[feed];
+            let expected = values.get(at).copied().flatten();
+            if expected.is_some_and(|expected| array.dims()[axis] != expected) {
+                return Err(unexpected(body, program.feeds()[feed], array, Error::shape));
             }
         }
         Ok(())

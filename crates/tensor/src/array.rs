@@ -41,11 +41,20 @@ impl Clone for Array {
 }
 
 /// The number of elements of an array with these sizes, or an error if such an array cannot exist.
+#[inline]
 pub fn element_count(dims: &[usize]) -> Result<usize> {
-    if dims.len() > MAX_RANK {
-        return Err(Error::shape(format!("{dims:?} has {} axes, at most {MAX_RANK} are supported", dims.len())));
+    match checked_len(dims) {
+        Some(n) if dims.len() <= MAX_RANK => Ok(n),
+        _ => Err(impossible(dims)),
     }
-    checked_len(dims).ok_or_else(|| Error::shape(format!("an array of {dims:?} does not fit into the address space")))
+}
+
+#[cold]
+fn impossible(dims: &[usize]) -> Error {
+    Error::shape(match dims.len() > MAX_RANK {
+        true => format!("{dims:?} has {} axes, at most {MAX_RANK} are supported", dims.len()),
+        false => format!("an array of {dims:?} does not fit into the address space"),
+    })
 }
 
 impl Array {
@@ -54,7 +63,7 @@ impl Array {
         let dims = dims.as_ref();
         let len = expect_count(dims, values.len())?;
         let data = Data::Plain(Arc::new(Buffer::from_vec(values)));
-        Ok(Array { dtype: T::DTYPE, dims: dims.into(), start: 0, len, data })
+        Ok(Array { dtype: T::DTYPE, dims: Dims::from_slice(dims), start: 0, len, data })
     }
 
     /// Copies the elements.
@@ -62,7 +71,15 @@ impl Array {
         let dims = dims.as_ref();
         let len = expect_count(dims, values.len())?;
         let data = Data::Plain(Arc::new(Buffer::from_slice(values)));
-        Ok(Array { dtype: T::DTYPE, dims: dims.into(), start: 0, len, data })
+        Ok(Array { dtype: T::DTYPE, dims: Dims::from_slice(dims), start: 0, len, data })
+    }
+
+    /// Elements that a function writes over zeros. Unlike a vector, a few of them need no memory of
+    /// their own.
+    pub fn written<T: Element>(dims: impl AsRef<[usize]>, write: impl FnOnce(&mut [T]) -> Result<()>) -> Result<Array> {
+        let mut array = Array::zeros(T::DTYPE, dims)?;
+        write(array.as_mut_slice()?)?;
+        Ok(array)
     }
 
     /// A single number.
@@ -84,7 +101,7 @@ impl Array {
                 ))
             })?)),
         };
-        Ok(Array { dtype, dims: dims.into(), start: 0, len, data })
+        Ok(Array { dtype, dims: Dims::from_slice(dims), start: 0, len, data })
     }
 
     /// Reads elements from their little-endian bytes.
@@ -118,7 +135,7 @@ impl Array {
         let dims = dims.as_ref();
         let len = expect_count(dims, strings.len())?;
         let data = Data::Strings(Arc::new(strings));
-        Ok(Array { dtype: DType::Str, dims: dims.into(), start: 0, len, data })
+        Ok(Array { dtype: DType::Str, dims: Dims::from_slice(dims), start: 0, len, data })
     }
 
     /// The element type.
@@ -286,7 +303,7 @@ impl Array {
                 self.dims()
             )));
         }
-        Ok(Array { dims: dims.into(), ..self.clone() })
+        Ok(Array { dims: Dims::from_slice(dims), ..self.clone() })
     }
 
     /// A range of the first axis; shares the buffer.

@@ -119,10 +119,14 @@ impl fmt::Display for Shape {
 }
 
 /// The number of elements, or `None` if it does not fit the address space.
+#[inline]
 pub fn checked_len(dims: &[usize]) -> Option<usize> {
-    // A zero anywhere makes the array empty, whatever the other sizes are.
-    if dims.contains(&0) {
-        return Some(0);
-    }
-    dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n <= isize::MAX as usize / 8)
+    let len = match dims {
+        // Most arrays have one axis, and one row has many arrays.
+        &[n] => Some(n),
+        // A zero anywhere makes the array empty, whatever the other sizes are.
+        _ if dims.contains(&0) => Some(0),
+        _ => dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)),
+    };
+    len.filter(|&n| n <= isize::MAX as usize / 8)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use estimand_graph::pass::{all_given, first_batch_value};
 use estimand_graph::sizes::check_feed;
-use estimand_graph::trace::{self, Phase, Trace};
+use estimand_graph::trace::{Phase, Trace};
 use estimand_graph::{Body, Cost, HostOp, NodeId, Op, Program, Value};
 use estimand_tensor::parallel::Idle;
 use estimand_tensor::{Array, DType, Error, Result};
@@ -40,9 +40,16 @@ pub struct HostProgram {
     work: Vec<Work>,
     /// The number of values that all work makes.
     n_made: usize,
-    outputs: Vec<Source>,
+    outputs: Vec<Output>,
     /// Empty lists of finished runs. The allocator would search for memory of their size each time.
-    idle: Idle<Vec<Array>>,
+    idle: Idle<Vec<Option<Array>>>,
+}
+
+/// A result of the program.
+struct Output {
+    source: Source,
+    /// Whether no later output is the same value: it is passed on instead of shared.
+    is_last: bool,
 }
 
 /// Where a value is during a run.
@@ -105,7 +112,9 @@ impl HostProgram {
             };
             batch_value = batch_value.or_else(|| first_batch_value(&part.body, made.iter().copied()));
         }
-        let outputs = part.results.iter().map(|&v| sources.find(v)).collect::<Result<_>>()?;
+        let found = part.results.iter().map(|&v| sources.find(v)).collect::<Result<Vec<_>>>()?;
+        let output = |(i, &source): (usize, &Source)| Output { source, is_last: !found[i + 1..].contains(&source) };
+        let outputs = found.iter().enumerate().map(output).collect();
         let Sources { constants, n_made, .. } = sources;
         Ok(HostProgram {
             body: part.body.clone(),
@@ -120,7 +129,8 @@ impl HostProgram {
 
     /// Whether there is no work: the program returns the given values unchanged.
     pub fn is_empty(&self) -> bool {
-        self.work.is_empty() && self.outputs.iter().copied().eq((0..self.given.len()).map(Source::Given))
+        self.work.is_empty()
+            && self.outputs.iter().map(|output| output.source).eq((0..self.given.len()).map(Source::Given))
     }
 
     /// Computes the results from one array for each given value. Before the steps, these are the
@@ -155,46 +165,69 @@ impl HostProgram {
     fn work(
         &self,
         given: &[Array],
-        made: &mut Vec<Array>,
+        made: &mut Vec<Option<Array>>,
         section: Phase,
         mut trace: Option<&mut Trace>,
     ) -> Result<Vec<Array>> {
         for (index, work) in self.work.iter().enumerate() {
-            let start = trace::start(&trace);
-            let mut inner = trace.as_ref().map(|_| Trace::new());
-            let inputs: SmallVec<[&Array; 4]> =
-                work.reads.iter().map(|&source| self.find(source, given, made)).collect();
-            let results = match &work.kind {
-                WorkKind::Op(op) => op.rules().run(&inputs),
-                WorkKind::Numeric(numeric) => numeric.run(&inputs, inner.as_mut()),
-                WorkKind::Rearrange(rearrange) => rearrange.run(&inputs),
+            let mut inputs: SmallVec<[&Array; 4]> = SmallVec::new();
+            for &source in &work.reads {
+                inputs.push(self.find(source, given, made)?);
+            }
+            let results = match &mut trace {
+                None => self.run_work(work, &inputs, None)?,
+                Some(trace) => {
+                    let (start, mut inner) = (trace.now(), Trace::new());
+                    let results = self.run_work(work, &inputs, Some(&mut inner))?;
+                    let flops = inner.cost().flops;
+                    let written = || byte_count(results.iter());
+                    let cost = || Cost { read: byte_count(inputs.iter().copied()), written: written(), flops };
+                    trace.add(section, index, work.node, start, cost);
+                    results
+                }
             };
-            let node = self.body.node(work.node);
-            let results =
-                results.map_err(|e| e.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site))?;
-            if results.len() != work.n_makes {
-                let n = results.len();
-                return Err(Error::internal(format!("`{}` made {n} values; expected {}", node.name, work.n_makes)));
-            }
-            if let (Some(trace), Some(inner)) = (&mut trace, inner) {
-                let flops = inner.cost().flops;
-                let written = || byte_count(results.iter());
-                let cost = || Cost { read: byte_count(inputs.iter().copied()), written: written(), flops };
-                trace.add(section, index, work.node, start, cost);
-            }
             drop(inputs);
-            made.extend(results);
+            made.extend(results.into_iter().map(Some));
         }
-        Ok(self.outputs.iter().map(|&source| self.find(source, given, made).clone()).collect())
+        let mut outputs = Vec::with_capacity(self.outputs.len());
+        for &Output { source, is_last } in &self.outputs {
+            outputs.push(match source {
+                Source::Made(i) if is_last => made[i].take().ok_or_else(taken)?,
+                _ => self.find(source, given, made)?.clone(),
+            });
+        }
+        Ok(outputs)
     }
 
-    fn find<'a>(&'a self, source: Source, given: &'a [Array], made: &'a [Array]) -> &'a Array {
-        match source {
-            Source::Given(i) => &given[i],
-            Source::Constant(i) => &self.constants[i],
-            Source::Made(i) => &made[i],
+    fn run_work(&self, work: &Work, inputs: &[&Array], trace: Option<&mut Trace>) -> Result<Vec<Array>> {
+        let results = match &work.kind {
+            WorkKind::Op(op) => op.rules().run(inputs),
+            WorkKind::Numeric(numeric) => numeric.run(inputs, trace),
+            WorkKind::Rearrange(rearrange) => rearrange.run(inputs),
+        };
+        let node = self.body.node(work.node);
+        let results = results.map_err(|e| e.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site))?;
+        match results.len() == work.n_makes {
+            true => Ok(results),
+            false => {
+                let (n, expected) = (results.len(), work.n_makes);
+                Err(Error::internal(format!("`{}` made {n} values; expected {expected}", node.name)))
+            }
         }
     }
+
+    fn find<'a>(&'a self, source: Source, given: &'a [Array], made: &'a [Option<Array>]) -> Result<&'a Array> {
+        match source {
+            Source::Given(i) => Ok(&given[i]),
+            Source::Constant(i) => Ok(&self.constants[i]),
+            Source::Made(i) => made[i].as_ref().ok_or_else(taken),
+        }
+    }
+}
+
+#[cold]
+fn taken() -> Error {
+    Error::internal("a result of the host was passed on too early")
 }
 
 /// The bytes of arrays; strings count with their length.

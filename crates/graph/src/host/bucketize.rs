@@ -1,5 +1,7 @@
 //! Maps numbers to buckets.
 
+use std::hash::{Hash, Hasher};
+
 use estimand_tensor::cpu::bucketize::{Boundaries, bucketize};
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -11,20 +13,38 @@ use crate::meaning::Listing;
 use crate::op::spelling::{Spelling, typed};
 
 /// Counts the boundaries that are not above each number, i32. NaN goes to the last bucket.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Bucketize {
-    /// The bits of the boundaries, so that equal boundaries compare equal.
-    boundaries: Vec<u32>,
+    boundaries: Vec<f32>,
 }
 
 impl Bucketize {
     pub(crate) fn new(boundaries: &[f32]) -> Bucketize {
-        Bucketize { boundaries: boundaries.iter().map(|b| b.to_bits()).collect() }
+        Bucketize { boundaries: boundaries.to_vec() }
     }
 
     /// The boundaries in rising order.
-    pub fn values(&self) -> Vec<f32> {
-        self.boundaries.iter().map(|&bits| f32::from_bits(bits)).collect()
+    pub fn values(&self) -> &[f32] {
+        &self.boundaries
+    }
+
+    /// Boundaries compare by their bits.
+    fn bits(&self) -> impl Iterator<Item = u32> {
+        self.boundaries.iter().map(|b| b.to_bits())
+    }
+}
+
+impl PartialEq for Bucketize {
+    fn eq(&self, other: &Bucketize) -> bool {
+        self.bits().eq(other.bits())
+    }
+}
+
+impl Eq for Bucketize {}
+
+impl Hash for Bucketize {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bits().for_each(|bits| bits.hash(state));
     }
 }
 
@@ -34,7 +54,7 @@ impl HostRules for Bucketize {
     }
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
-        Boundaries::new(self.values())?;
+        Boundaries::new(&self.boundaries)?;
         match x[0].dtype {
             DType::F32 | DType::F64 | DType::I32 | DType::I64 => {}
             other => {
@@ -49,23 +69,25 @@ impl HostRules for Bucketize {
     }
 
     fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
-        let boundaries = Boundaries::new(self.values())?;
-        let mut buckets = vec![0; x[0].len()];
-        match x[0].dtype() {
-            DType::F32 => bucketize(x[0].as_slice::<f32>()?, &boundaries, &mut buckets),
-            DType::F64 => bucketize(x[0].as_slice::<f64>()?, &boundaries, &mut buckets),
-            DType::I32 => bucketize(x[0].as_slice::<i32>()?, &boundaries, &mut buckets),
-            _ => bucketize(x[0].as_slice::<i64>()?, &boundaries, &mut buckets),
-        }
-        Ok(vec![Array::from_vec(x[0].dims(), buckets)?])
+        let boundaries = Boundaries::new(&self.boundaries)?;
+        let buckets = Array::written(x[0].dims(), |buckets| {
+            match x[0].dtype() {
+                DType::F32 => bucketize(x[0].as_slice::<f32>()?, boundaries, buckets),
+                DType::F64 => bucketize(x[0].as_slice::<f64>()?, boundaries, buckets),
+                DType::I32 => bucketize(x[0].as_slice::<i32>()?, boundaries, buckets),
+                _ => bucketize(x[0].as_slice::<i64>()?, boundaries, buckets),
+            }
+            Ok(())
+        })?;
+        Ok(vec![buckets])
     }
 
     fn meaning(&self) -> Vec<Said> {
-        let boundaries: Vec<f64> = self.values().into_iter().map(f64::from).collect();
+        let boundaries: Vec<f64> = self.boundaries.iter().copied().map(f64::from).collect();
         vec![("boundaries", Listing::of_floats(&boundaries).into())]
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
-        Ok(typed(def, "T", writer.dtype(node, 0)).attr("boundaries", self.values()))
+        Ok(typed(def, "T", writer.dtype(node, 0)).attr("boundaries", self.boundaries.clone()))
     }
 }

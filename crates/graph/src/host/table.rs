@@ -33,17 +33,16 @@ impl HostRules for FindId {
     }
 
     fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
-        let mut ids = vec![0; x[0].len()];
         let (vocabulary, unknown) = (&self.0.vocabulary, self.0.unknown);
-        match x[0].dtype() {
-            DType::Str => vocabulary.lookup(x[0].string_slice()?, unknown, &mut ids)?,
-            DType::I64 => vocabulary.lookup_ints(x[0].as_slice()?, unknown, &mut ids)?,
+        let ids = Array::written(x[0].dims(), |ids| match x[0].dtype() {
+            DType::Str => vocabulary.lookup(x[0].string_slice()?, unknown, ids),
+            DType::I64 => vocabulary.lookup_ints(x[0].as_slice()?, unknown, ids),
             _ => {
                 let wide: Vec<i64> = x[0].as_slice::<i32>()?.iter().map(|&v| v.into()).collect();
-                vocabulary.lookup_ints(&wide, unknown, &mut ids)?;
+                vocabulary.lookup_ints(&wide, unknown, ids)
             }
-        }
-        Ok(vec![Array::from_vec(x[0].dims(), ids)?])
+        })?;
+        Ok(vec![ids])
     }
 
     fn meaning(&self) -> Vec<Said> {

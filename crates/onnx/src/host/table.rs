@@ -65,9 +65,9 @@ pub(super) fn bucketize(at: &mut At<'_, '_, '_, '_>, op: &Bucketize) -> Result<S
     let (x, from) = (at.x(0)?, at.dtype(0));
     let boundaries = op.values();
     let (x, boundaries) = match from {
-        DType::F32 => (x, at.constant(&Array::from(boundaries))?),
+        DType::F32 => (x, at.constant(&Array::from(boundaries.to_vec()))?),
         _ => {
-            let wide: Vec<f64> = boundaries.into_iter().map(f64::from).collect();
+            let wide: Vec<f64> = boundaries.iter().copied().map(f64::from).collect();
             (at.cast(&x, from, DType::F64), at.constant(&Array::from(wide))?)
         }
     };

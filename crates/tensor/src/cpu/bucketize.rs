@@ -8,12 +8,12 @@ const FEW: usize = 32;
 
 /// Boundaries in ascending order, equal ones allowed. Bucket `i` is from boundary `i - 1`,
 /// included, to boundary `i`, excluded.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Boundaries(Vec<f32>);
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Boundaries<'a>(&'a [f32]);
 
-impl Boundaries {
+impl Boundaries<'_> {
     /// Checks that the boundaries are numbers and never decrease.
-    pub fn new(boundaries: Vec<f32>) -> Result<Boundaries> {
+    pub fn new(boundaries: &[f32]) -> Result<Boundaries<'_>> {
         if let Some(i) = boundaries.iter().position(|b| b.is_nan()) {
             return Err(Error::config(format!("boundary {i} of {boundaries:?} is not a number")));
         }
@@ -37,9 +37,9 @@ impl Boundaries {
 /// The bucket of each value: the number of boundaries that the value is not below.
 ///
 /// NaN is below nothing, so it goes to the last bucket, as in TensorFlow.
-pub fn bucketize<T: Bucketed>(values: &[T], boundaries: &Boundaries, out: &mut [i32]) {
+pub fn bucketize<T: Bucketed>(values: &[T], boundaries: Boundaries<'_>, out: &mut [i32]) {
     assert_eq!(values.len(), out.len(), "one bucket for each value");
-    let boundaries = &boundaries.0[..];
+    let boundaries = boundaries.0;
     if boundaries.len() <= FEW {
         out.fill(0);
         for (values, out) in values.chunks(1024).zip(out.chunks_mut(1024)) {

@@ -190,7 +190,7 @@ fn buckets_are_tensorflows() {
     fn check<T: Bucketed + FromJson>(case: &Case) {
         let values = case.numbers::<T>("values");
         let mut ours = vec![-1; values.len()];
-        bucketize(&values, &Boundaries::new(case.numbers("boundaries")).unwrap(), &mut ours);
+        bucketize(&values, Boundaries::new(&case.numbers::<f32>("boundaries")).unwrap(), &mut ours);
         assert_eq!(ours, case.numbers::<i32>("buckets"), "{case}");
     }
     for case in cases_of("text_ops", "bucketize") {
@@ -265,10 +265,10 @@ fn hostile_settings_are_refused() {
 #[test]
 fn bad_boundaries_are_refused() {
     for (boundaries, text) in [(vec![0.0, f32::NAN], "boundary 1"), (vec![0.0, 2.0, 1.0], "fall from 2 to 1 at 1")] {
-        let error = Boundaries::new(boundaries).unwrap_err().to_string();
+        let error = Boundaries::new(&boundaries).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
-    assert_eq!(Boundaries::new(vec![1.0, 1.0]).unwrap().n_buckets(), 3);
+    assert_eq!(Boundaries::new(&[1.0, 1.0]).unwrap().n_buckets(), 3);
 }
 
 #[test]

@@ -32,8 +32,11 @@ impl HostRules for FromRows {
     fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
         let n_rows = x[0].dims()[0];
         let width = x[0].len().checked_div(n_rows).unwrap_or(0);
-        let splits: Vec<i64> = (0..=n_rows).map(|row| (row * width) as i64).collect();
-        Ok(vec![x[0].reshape([x[0].len()])?, Array::from(splits)])
+        let splits = Array::written([n_rows + 1], |splits| {
+            splits.iter_mut().enumerate().for_each(|(row, split)| *split = (row * width) as i64);
+            Ok(())
+        })?;
+        Ok(vec![x[0].reshape([x[0].len()])?, splits])
     }
 
     fn meaning(&self) -> Vec<Said> {

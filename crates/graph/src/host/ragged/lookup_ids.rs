@@ -78,7 +78,9 @@ impl HostRules for LookupIds {
         }
         if (0..ids.len()).all(keep) {
             let (distinct, places) = distinct(ids)?;
-            return Ok([distinct, places, x[1].clone()].into_iter().chain(x.get(2).copied().cloned()).collect());
+            let mut results = vec![distinct, places, x[1].clone()];
+            results.extend(x.get(2).copied().cloned());
+            return Ok(results);
         }
         let positions: Vec<usize> = (0..ids.len()).filter(|&i| keep(i)).collect();
         let kept: Vec<i64> = positions.iter().map(|&i| ids[i]).collect();
