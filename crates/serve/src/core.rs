@@ -76,13 +76,6 @@ impl Share<'_> {
     }
 }
 
-impl Share<'_> {
-    /// Keeps what was taken until [`Core::release`].
-    pub(crate) fn keep(mut self) {
-        self.n = 0;
-    }
-}
-
 impl Drop for Share<'_> {
     fn drop(&mut self) {
         self.counter.fetch_sub(self.n, Ordering::Relaxed);
@@ -122,11 +115,6 @@ impl Core {
             )));
         }
         Ok(share)
-    }
-
-    /// Gives memory back that was kept.
-    pub(crate) fn release(&self, n: usize) {
-        self.n_bytes.fetch_sub(n, Ordering::Relaxed);
     }
 
     /// Whether new requests are welcome: all models are loaded, and the server does not stop.

@@ -3,6 +3,7 @@
 use estimand_tensor::{Array, DType};
 use prost::Message;
 
+use crate::grpc::FromMessage;
 use crate::grpc::inference_messages::ModelInferRequest;
 use crate::grpc::messages::{ExampleRequest, MultiInferenceRequest, PredictionLog, ReloadConfigRequest};
 use crate::grpc::predict_call::PredictCall;
@@ -53,8 +54,8 @@ pub fn grpc(bytes: &[u8]) {
     let Some((kind, message)) = bytes.split_first() else { return };
     match kind % 6 {
         0 => {
-            let Ok(request) = PredictCall::decode(message) else { return };
-            for tensor in &request.inputs {
+            let Ok(request) = PredictCall::from_message(message.to_vec().into()) else { return };
+            for tensor in request.inputs() {
                 let Ok(array) = tensor.to_array() else { continue };
                 assert_eq!(array.len(), array.dims().iter().product::<usize>());
             }

@@ -16,7 +16,10 @@
 //! `batch/` (the run), `drift/` (what the values say) and back. `server.rs` puts the parts
 //! together.
 
+#[cfg(feature = "mimalloc")]
+mod allocator;
 mod batch;
+mod body;
 mod core;
 mod drift;
 mod explain;
@@ -42,6 +45,8 @@ mod tokens;
 #[doc = include_str!("../../../docs/serve.md")]
 mod chapter {}
 
+#[cfg(feature = "mimalloc")]
+pub use allocator::Allocator;
 pub use batch::BatchingParameters;
 pub use json::UnknownKeys;
 pub use model::{ModelConfig, State, VersionPolicy, VersionStatus};

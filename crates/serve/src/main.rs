@@ -17,11 +17,9 @@ use std::time::Duration;
 use estimand_serve::{ModelConfig, Running};
 use estimand_tensor::Result;
 
-/// A request takes memory in one thread and gives it back in another: musl's allocator is slow at
-/// that, and glibc's takes a quarter of the time of a request.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: estimand_serve::Allocator = estimand_serve::Allocator;
 
 fn main() -> ExitCode {
     match run() {

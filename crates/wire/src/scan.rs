@@ -1,4 +1,4 @@
-//! Counts messages in encoded bytes without decoding them.
+//! Reads the fields of encoded bytes without decoding them, and counts messages.
 //!
 //! An empty message takes two bytes in a file and hundreds in memory, so readers count messages
 //! first.
@@ -31,7 +31,9 @@ pub fn count(bytes: &[u8], path: &[u32]) -> usize {
 }
 
 /// The content of a field.
-pub(crate) enum Content<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content<'a> {
+    /// An integer.
     Varint(u64),
     /// Length-delimited.
     Bytes(&'a [u8]),
@@ -39,8 +41,9 @@ pub(crate) enum Content<'a> {
     Fixed,
 }
 
-/// Takes the next field: its number and its content.
-pub(crate) fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Content<'a>)> {
+/// Takes the next field: its number and its content; `None` at the end, and if the bytes are not a
+/// message.
+pub fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Content<'a>)> {
     let key = varint::take(bytes)?;
     let field = u32::try_from(key >> 3).ok()?;
     let skip = |bytes: &mut &'a [u8], n: usize| {

@@ -13,7 +13,18 @@ pub fn put(mut value: u64, out: &mut Vec<u8>) {
 }
 
 /// Takes an integer from the front; `None` if it is incomplete or exceeds `u64::MAX`.
+#[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
+    match bytes.split_first() {
+        Some((&byte, rest)) if byte < 0x80 => {
+            *bytes = rest;
+            Some(byte.into())
+        }
+        _ => take_long(bytes),
+    }
+}
+
+fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for (i, &byte) in bytes.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7f);

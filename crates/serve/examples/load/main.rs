@@ -20,6 +20,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use client::{Ask, Grpc, Rest};
@@ -33,7 +34,7 @@ use model::{NUMBERS, WORDS, body, export, export_onnx, export_tiny};
 /// The allocator of the program.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: estimand_serve::Allocator = estimand_serve::Allocator;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -67,17 +68,45 @@ fn serve(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Processor time and resident memory of a process, in microseconds and MiB.
-fn usage(process: &Child) -> (f64, f64) {
-    let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", process.id())).unwrap_or_default();
-    let stat = read("stat");
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |i: usize| fields.get(i).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
-    let resident = read("status");
-    let resident =
-        resident.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
-    // A tick is 10 ms on Linux.
-    ((ticks(11) + ticks(12)) * 1e4, resident.unwrap_or(0.0) / 1024.0)
+/// Processor time of a process, in microseconds.
+fn processor_time(process: &Child) -> f64 {
+    let mut clock = 0;
+    // SAFETY: the call only writes the clock.
+    match unsafe { libc::clock_getcpuclockid(process.id() as libc::pid_t, &mut clock) } {
+        0 => time_of(clock) * 1e6,
+        _ => 0.0,
+    }
+}
+
+/// Resident memory of a process, in MiB.
+fn resident(process: &Child) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
+    let kilobytes = |line: &str| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok();
+    status.lines().find_map(kilobytes).unwrap_or(0.0) / 1024.0
+}
+
+/// What happened in a short time.
+#[derive(Clone, Copy)]
+struct Window {
+    n_requests: usize,
+    processor_time: f64,
+    /// Whether the host gave some of it to others.
+    is_stolen: bool,
+}
+
+/// The length of a window.
+const WINDOW: Duration = Duration::from_millis(50);
+
+/// The processor time of a request: the median of the windows that the host left alone, and their
+/// share of all. If those are few, all windows count.
+fn time_of_request(windows: &[Window]) -> (f64, f64) {
+    let cost = |window: &Window| (window.n_requests > 0).then(|| window.processor_time / window.n_requests as f64);
+    let all: Vec<f64> = windows.iter().filter_map(cost).collect();
+    let quiet: Vec<f64> = windows.iter().filter(|window| !window.is_stolen).filter_map(cost).collect();
+    let share = quiet.len() as f64 / all.len().max(1) as f64;
+    let mut counted = if quiet.len() >= 5 { quiet } else { all };
+    counted.sort_by(f64::total_cmp);
+    (percentile(&counted, 0.5), share)
 }
 
 /// Asks with some clients for a while: latencies in microseconds, sorted, and the time it took.
@@ -86,8 +115,19 @@ fn ask_for<A: Ask>(
     time: Duration,
     new: impl Fn() -> std::io::Result<A> + Sync,
 ) -> Result<(Vec<f64>, f64)> {
+    ask_and_watch(n_clients, time, new, |_, _| {})
+}
+
+/// The same, while `watch` looks on: it gets the number of answers so far, and whether all clients
+/// have ended.
+fn ask_and_watch<A: Ask>(
+    n_clients: usize,
+    time: Duration,
+    new: impl Fn() -> std::io::Result<A> + Sync,
+    watch: impl FnOnce(&AtomicUsize, &dyn Fn() -> bool),
+) -> Result<(Vec<f64>, f64)> {
     let failed = |e: std::io::Error| Error::io("the server", "ask", &e);
-    let start = Instant::now();
+    let (start, n_answers) = (Instant::now(), AtomicUsize::new(0));
     let run = || -> std::io::Result<Vec<f64>> {
         let mut client = new()?;
         let mut all = Vec::new();
@@ -95,12 +135,14 @@ fn ask_for<A: Ask>(
             let asked = Instant::now();
             client.ask()?;
             all.push(asked.elapsed().as_secs_f64() * 1e6);
+            n_answers.fetch_add(1, Ordering::Relaxed);
         }
         Ok(all)
     };
     let mut all = Vec::new();
     std::thread::scope(|threads| {
         let clients: Vec<_> = (0..n_clients).map(|_| threads.spawn(run)).collect();
+        watch(&n_answers, &|| clients.iter().all(|client| client.is_finished()));
         for client in clients {
             let answered = client.join().unwrap_or_else(|_| Err(std::io::Error::other("a client panicked")));
             all.extend(answered.map_err(failed)?);
@@ -116,12 +158,17 @@ fn percentile(sorted: &[f64], share: f64) -> f64 {
     sorted.get(((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
 
-/// Seconds of processor time of this thread: other programs do not disturb it.
-fn thread_time() -> f64 {
+/// The seconds of a clock.
+fn time_of(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call only writes the struct.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Seconds of processor time of this thread: other programs do not disturb it.
+fn thread_time() -> f64 {
+    time_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// The time that the host of a virtual machine gave to others while this one wanted to run, and all
@@ -185,15 +232,25 @@ impl Served {
         time: Duration,
         new: impl Fn() -> std::io::Result<A> + Sync,
     ) -> Result<f64> {
-        let (before, _) = usage(&self.process);
-        let (all, took) = ask_for(n_clients, time, new)?;
-        let (after, resident) = usage(&self.process);
-        let cpu = (after - before) / all.len() as f64;
+        let now = |n_answers: usize| (n_answers, processor_time(&self.process), stolen_and_all().map(|(n, _)| n));
+        let mut windows = Vec::new();
+        let (all, took) = ask_and_watch(n_clients, time, new, |n_answers, are_done| {
+            let mut before = now(0);
+            while !are_done() {
+                std::thread::sleep(WINDOW);
+                let after = now(n_answers.load(Ordering::Relaxed));
+                let (n_requests, processor_time) = (after.0 - before.0, after.1 - before.1);
+                windows.push(Window { n_requests, processor_time, is_stolen: after.2 != before.2 });
+                before = after;
+            }
+        })?;
+        let (cpu, share) = time_of_request(&windows);
         println!("{name}_requests_per_s = {:.0}", all.len() as f64 / took);
         println!("{name}_server_cpu_us = {cpu:.1}");
+        println!("{name}_quiet_percent = {:.0}", 100.0 * share);
         println!("{name}_p50_us = {:.0}", percentile(&all, 0.5));
         println!("{name}_p99_us = {:.0}", percentile(&all, 0.99));
-        println!("{name}_resident_mb = {resident:.1}");
+        println!("{name}_resident_mb = {:.1}", resident(&self.process));
         Ok(cpu)
     }
 
@@ -257,9 +314,9 @@ fn measure(folder: &Path, time: Duration) -> Result<()> {
     let mut costs = [Vec::new(), Vec::new()];
     for round in 0..6 {
         let model = ["m", "plain"][round % 2];
-        let (before, _) = usage(&server.process);
+        let before = processor_time(&server.process);
         let (all, _) = ask_for(2, time / 2, || rest(model, &thousand))?;
-        costs[round % 2].push((usage(&server.process).0 - before) / all.len() as f64 / 1e3);
+        costs[round % 2].push((processor_time(&server.process) - before) / all.len() as f64 / 1e3);
     }
     let [with, without] = costs.map(|mut all| {
         all.sort_by(f64::total_cmp);

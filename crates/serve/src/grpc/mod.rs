@@ -1,8 +1,7 @@
 //! The gRPC interfaces of TensorFlow Serving and KServe, without generated code: a path names the
-//! function that answers, `messages.rs`, `predict_call.rs` and `inference_messages.rs` hold the
-//! messages, `counted.rs` counts their bytes, and `reflection/` describes them to clients.
+//! function that answers, `unary.rs` reads and writes its messages, which are in `messages.rs`,
+//! `predict_call.rs` and `inference_messages.rs`, and `reflection/` describes them to clients.
 
-mod counted;
 pub(crate) mod inference;
 pub(crate) mod inference_messages;
 pub(crate) mod messages;
@@ -10,27 +9,26 @@ mod model_service;
 pub(crate) mod predict_call;
 mod prediction;
 mod reflection;
+mod unary;
 
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::{Request, Response};
-use tonic::server::{Grpc, UnaryService};
-use tonic_prost::ProstCodec;
 
 use crate::core::Core;
 use crate::infer::Deadline;
-use crate::metrics::{Api, Entry};
+use crate::metrics::Api;
 use crate::status::{Answer, Code, Status};
-use counted::{Counted, Held};
 use inference_messages::*;
 use messages::*;
 use predict_call::{PredictCall, PredictReply};
 pub(crate) use prediction::{arrays, examples};
+pub(crate) use unary::{FromMessage, ReplyBody};
+use unary::{Rpc, failure};
 
 /// The method by which load balancers ask. It needs no token.
 const HEALTH: &str = "/grpc.health.v1.Health/Check";
@@ -41,65 +39,74 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 /// Answers a request.
-pub(crate) async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Response<tonic::body::Body> {
+pub(crate) async fn answer(core: Arc<Core>, request: Request<Incoming>) -> Response<ReplyBody> {
     let allowed = match request.uri().path() == HEALTH {
         true => Ok(()),
         false => core.settings.tokens.check(request.headers()),
     };
     let share = match allowed.and_then(|()| core.admit()) {
         Ok(share) => share,
-        Err(status) => return tonic::Status::from(status).into_http(),
+        Err(status) => return failure(status),
     };
     let limit = timeout(request.headers()).unwrap_or(core.settings.timeout);
     let deadline = Deadline::after(Some(limit));
     // A slow client must not hold the request longer than its limit either.
-    let answer = deadline.wait(dispatch(&core, request, deadline)).await;
+    let answer = deadline.wait(dispatch(Arc::clone(&core), request, deadline)).await;
     drop(share);
-    answer.unwrap_or_else(|late| tonic::Status::from(late).into_http())
+    answer.unwrap_or_else(failure)
 }
 
-async fn dispatch(core: &Arc<Core>, request: Request<Incoming>, deadline: Deadline) -> Response<tonic::body::Body> {
+/// The future of the method that a request is for. In a box: futures of other methods are larger.
+fn dispatch(core: Arc<Core>, request: Request<Incoming>, deadline: Deadline) -> Boxed<Response<ReplyBody>> {
     match request.uri().path() {
-        "/tensorflow.serving.PredictionService/Predict" => unary::<Predict>(core, request, deadline).await,
-        "/tensorflow.serving.PredictionService/Classify" => unary::<Classify>(core, request, deadline).await,
-        "/tensorflow.serving.PredictionService/Regress" => unary::<Regress>(core, request, deadline).await,
-        "/tensorflow.serving.PredictionService/MultiInference" => {
-            unary::<MultiInference>(core, request, deadline).await
+        "/tensorflow.serving.PredictionService/Predict" => Box::pin(unary::answer::<Predict>(core, request, deadline)),
+        "/tensorflow.serving.PredictionService/Classify" => {
+            Box::pin(unary::answer::<Classify>(core, request, deadline))
         }
-        "/tensorflow.serving.PredictionService/GetModelMetadata" => unary::<Metadata>(core, request, deadline).await,
-        "/tensorflow.serving.ModelService/GetModelStatus" => unary::<ModelStatus>(core, request, deadline).await,
-        "/tensorflow.serving.ModelService/HandleReloadConfigRequest" => unary::<Reload>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/ServerLive" => unary::<Live>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/ServerReady" => unary::<Ready>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/ModelReady" => unary::<ModelReady>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/ServerMetadata" => unary::<ServerMetadata>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/ModelMetadata" => unary::<ModelMetadata>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/ModelInfer" => unary::<ModelInfer>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/RepositoryIndex" => unary::<Index>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/RepositoryModelLoad" => unary::<Load>(core, request, deadline).await,
-        "/inference.GRPCInferenceService/RepositoryModelUnload" => unary::<Unload>(core, request, deadline).await,
+        "/tensorflow.serving.PredictionService/Regress" => Box::pin(unary::answer::<Regress>(core, request, deadline)),
+        "/tensorflow.serving.PredictionService/MultiInference" => {
+            Box::pin(unary::answer::<MultiInference>(core, request, deadline))
+        }
+        "/tensorflow.serving.PredictionService/GetModelMetadata" => {
+            Box::pin(unary::answer::<Metadata>(core, request, deadline))
+        }
+        "/tensorflow.serving.ModelService/GetModelStatus" => {
+            Box::pin(unary::answer::<ModelStatus>(core, request, deadline))
+        }
+        "/tensorflow.serving.ModelService/HandleReloadConfigRequest" => {
+            Box::pin(unary::answer::<Reload>(core, request, deadline))
+        }
+        "/inference.GRPCInferenceService/ServerLive" => Box::pin(unary::answer::<Live>(core, request, deadline)),
+        "/inference.GRPCInferenceService/ServerReady" => Box::pin(unary::answer::<Ready>(core, request, deadline)),
+        "/inference.GRPCInferenceService/ModelReady" => Box::pin(unary::answer::<ModelReady>(core, request, deadline)),
+        "/inference.GRPCInferenceService/ServerMetadata" => {
+            Box::pin(unary::answer::<ServerMetadata>(core, request, deadline))
+        }
+        "/inference.GRPCInferenceService/ModelMetadata" => {
+            Box::pin(unary::answer::<ModelMetadata>(core, request, deadline))
+        }
+        "/inference.GRPCInferenceService/ModelInfer" => Box::pin(unary::answer::<ModelInfer>(core, request, deadline)),
+        "/inference.GRPCInferenceService/RepositoryIndex" => Box::pin(unary::answer::<Index>(core, request, deadline)),
+        "/inference.GRPCInferenceService/RepositoryModelLoad" => {
+            Box::pin(unary::answer::<Load>(core, request, deadline))
+        }
+        "/inference.GRPCInferenceService/RepositoryModelUnload" => {
+            Box::pin(unary::answer::<Unload>(core, request, deadline))
+        }
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
-        | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => reflection::answer(request).await,
-        HEALTH => unary::<Health>(core, request, deadline).await,
-        path => tonic::Status::unimplemented(format!("there is no method {path}")).into_http(),
+        | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
+            Box::pin(async move { reflection::answer(request).await.map(ReplyBody::Other) })
+        }
+        HEALTH => Box::pin(unary::answer::<Health>(core, request, deadline)),
+        path => {
+            let unknown = Status::new(Code::Unimplemented, format!("there is no method {path}"));
+            Box::pin(std::future::ready(failure(unknown)))
+        }
     }
 }
 
 /// A future that a connection may move to another thread.
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// A method of a service.
-trait Rpc: Send + 'static {
-    type Request: prost::Message + Default + 'static;
-    type Response: prost::Message + Default + 'static;
-    /// The name in the metrics; `None` if the method is not counted.
-    const API: Option<Api>;
-
-    /// The model that a request is for.
-    fn model(request: &Self::Request) -> String;
-
-    fn answer(core: Arc<Core>, request: Self::Request, deadline: Deadline) -> Boxed<Answer<Self::Response>>;
-}
 
 macro_rules! rpc {
     ($name:ident, $request:ty => $response:ty, $api:expr, $model:expr, $answer:expr) => {
@@ -110,13 +117,17 @@ macro_rules! rpc {
             type Response = $response;
             const API: Option<Api> = $api;
 
-            fn model(request: &$request) -> String {
+            fn model(request: &$request) -> Option<&str> {
                 let model: fn(&$request) -> Option<&str> = $model;
-                model(request).unwrap_or_default().to_string()
+                model(request)
             }
 
-            fn answer(core: Arc<Core>, request: $request, deadline: Deadline) -> Boxed<Answer<$response>> {
-                Box::pin(async move { $answer(&core, request, deadline).await })
+            fn answer(
+                core: &Arc<Core>,
+                request: $request,
+                deadline: Deadline,
+            ) -> impl Future<Output = Answer<$response>> + Send {
+                $answer(core, request, deadline)
             }
         }
     };
@@ -149,49 +160,6 @@ rpc!(ModelInfer, ModelInferRequest => ModelInferResponse, Some(Api::Infer), |r| 
 rpc!(Index, RepositoryIndexRequest => RepositoryIndexResponse, None, |_| None, inference::index);
 rpc!(Load, RepositoryModelRequest => Nothing, None, |_| None, inference::load);
 rpc!(Unload, RepositoryModelRequest => Nothing, None, |_| None, inference::unload);
-
-/// Decodes a message, answers it, and encodes the answer.
-async fn unary<M: Rpc>(
-    core: &Arc<Core>,
-    request: Request<Incoming>,
-    deadline: Deadline,
-) -> Response<tonic::body::Body> {
-    let limit = core.settings.max_body_bytes;
-    let service = Unary::<M> { core: Arc::clone(core), deadline, method: PhantomData };
-    let codec = ProstCodec::<M::Response, M::Request>::default();
-    let mut grpc = Grpc::new(codec).apply_max_message_size_config(Some(limit), Some(usize::MAX));
-    // The message is in memory until it is answered, longer than its body.
-    let held = Arc::new(Held::new(Arc::clone(core)));
-    let request = request.map(|body| Counted::new(body, Arc::clone(&held)));
-    let response = grpc.unary(service, request).await;
-    drop(held);
-    response
-}
-
-/// A method as the service that `tonic` calls.
-struct Unary<M> {
-    core: Arc<Core>,
-    deadline: Deadline,
-    method: PhantomData<M>,
-}
-
-impl<M: Rpc> UnaryService<M::Request> for Unary<M> {
-    type Response = M::Response;
-    type Future = Boxed<Result<tonic::Response<M::Response>, tonic::Status>>;
-
-    fn call(&mut self, request: tonic::Request<M::Request>) -> Self::Future {
-        let (core, deadline, request) = (Arc::clone(&self.core), self.deadline, request.into_inner());
-        Box::pin(async move {
-            let (start, model) = (Instant::now(), M::model(&request));
-            let answer = M::answer(Arc::clone(&core), request, deadline).await;
-            if let (Some(api), Some(model)) = (M::API, core.models.find(&model)) {
-                let code = answer.as_ref().map_or_else(|status| status.code, |_| Code::Ok);
-                model.metrics.answered(api, Entry::Grpc, code, start.elapsed());
-            }
-            Ok(tonic::Response::new(answer?))
-        })
-    }
-}
 
 impl From<Status> for tonic::Status {
     fn from(status: Status) -> tonic::Status {

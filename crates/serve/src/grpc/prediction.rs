@@ -8,7 +8,7 @@ use estimand_wire::Message;
 use estimand_wire::collection_def::Any;
 
 use super::messages::*;
-use super::predict_call::{NamedTensor, PredictCall, PredictReply, find};
+use super::predict_call::{NamedTensor, PredictCall, PredictReply};
 use crate::core::Core;
 use crate::infer::{self, Deadline, Method, Outputs};
 use crate::json::{Rows, UnknownKeys};
@@ -39,9 +39,9 @@ fn loaded(core: &Core, spec: &ModelSpec) -> Answer<(Arc<Model>, Arc<Loaded>)> {
 }
 
 /// The spec of an answer: the version and the signature that answered.
-fn answered(asked: &ModelSpec, loaded: &Loaded, signature: &str) -> Option<ModelSpec> {
+fn answered(asked: &ModelSpec, loaded: &Loaded, signature: &str) -> ModelSpec {
     let version_choice = Some(VersionChoice::Version(Int64Value { value: loaded.version }));
-    Some(ModelSpec { name: asked.name.clone(), version_choice, signature_name: signature.to_string() })
+    ModelSpec { name: asked.name.clone(), version_choice, signature_name: signature.to_string() }
 }
 
 /// Names in braces.
@@ -55,25 +55,30 @@ pub(super) async fn predict(core: &Core, request: PredictCall, deadline: Deadlin
     let signature = loaded.signature(&asked.signature_name, |name| {
         Status::new(Code::FailedPrecondition, format!("Serving signature key \"{name}\" not found."))
     })?;
-    let rows = arrays(&signature, &request.inputs, core.settings.unknown_keys)?;
+    let rows = arrays(&signature, &request, core.settings.unknown_keys)?;
     let wanted = wanted(&signature, &request.output_filter)?;
     let outputs = infer::run_rows(core, &model, &signature, rows, deadline, Api::Predict).await?;
     let named = signature.outputs.iter().zip(&outputs).map(|((name, _), array)| (name.as_str(), array));
     let named = named.filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted.contains(name)));
-    PredictReply::new(named, answered(asked, &loaded, &signature.name))
+    PredictReply::new(named, &answered(asked, &loaded, &signature.name))
 }
 
 /// The inputs of a request, in the order of the signature. Inputs that it leaves out take their
 /// defaults.
-pub(crate) fn arrays(signature: &Signature, given: &[NamedTensor], unknown_keys: UnknownKeys) -> Answer<Rows> {
-    let array = |input: &crate::json::Input| find(given, &input.name).map(NamedTensor::to_array).transpose();
-    let is_sent = |input: &crate::json::Input| find(given, &input.name).is_some();
-    if given.len() == signature.inputs.len() && signature.inputs.iter().all(is_sent) {
-        let found = signature.inputs.iter().map(array).collect::<Answer<_>>()?;
-        return Rows::filled(&signature.inputs, found, std::iter::empty());
+pub(crate) fn arrays(signature: &Signature, given: &PredictCall, unknown_keys: UnknownKeys) -> Answer<Rows> {
+    if given.n_inputs() == signature.inputs.len() {
+        let mut arrays = Vec::with_capacity(given.n_inputs());
+        for sent in signature.inputs.iter().map_while(|input| given.find(&input.name)) {
+            arrays.push(sent.to_array()?);
+        }
+        if arrays.len() == given.n_inputs() {
+            return Ok(Rows::from(arrays));
+        }
     }
+    let array = |input: &crate::json::Input| given.find(&input.name).map(NamedTensor::to_array).transpose();
     let expected: BTreeSet<&str> = signature.inputs.iter().map(|input| input.name.as_str()).collect();
-    let sent: BTreeSet<&str> = given.iter().map(|tensor| tensor.name.as_str()).collect();
+    let names: Vec<_> = given.inputs().map(|tensor| String::from_utf8_lossy(tensor.name)).collect();
+    let sent: BTreeSet<&str> = names.iter().map(|name| &**name).collect();
     let unknown: Vec<&str> = sent.difference(&expected).copied().collect();
     let has_default = |name: &str| signature.inputs.iter().any(|input| input.name == name && input.default.is_some());
     let missing = expected.difference(&sent).any(|name| !has_default(name));
@@ -155,7 +160,7 @@ async fn run_examples(
     let signature = infer::example_signature(&loaded, &asked.signature_name, method)?;
     let name = signature.name.clone();
     let outputs = infer::run_examples(&model, signature, examples(&request.input), deadline, method).await?;
-    Ok((outputs, answered(asked, &loaded, &name)))
+    Ok((outputs, Some(answered(asked, &loaded, &name))))
 }
 
 pub(super) async fn classify(
@@ -207,7 +212,7 @@ pub(super) async fn multi_inference(
     let examples = examples(&request.input);
     let mut results = Vec::new();
     for (signature, method, asked) in signatures {
-        let model_spec = answered(asked, &loaded, &signature.name);
+        let model_spec = Some(answered(asked, &loaded, &signature.name));
         let outputs = infer::run_examples(&model, signature, examples.clone(), deadline, method).await?;
         let result = Some(match method {
             Method::Classify => TaskResult::Classification(classification_result(&outputs)?),
@@ -234,5 +239,5 @@ pub(super) async fn metadata(
     let value = SignatureDefMap { signature_def: loaded.defs.clone() }.encode_to_vec();
     let any = Any { type_url: "type.googleapis.com/tensorflow.serving.SignatureDefMap".into(), value };
     let metadata = BTreeMap::from([(SIGNATURE_DEF.to_string(), any)]);
-    Ok(GetModelMetadataResponse { model_spec: answered(asked, &loaded, ""), metadata })
+    Ok(GetModelMetadataResponse { model_spec: Some(answered(asked, &loaded, "")), metadata })
 }

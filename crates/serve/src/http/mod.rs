@@ -1,11 +1,9 @@
 //! Connections: HTTP/1 and HTTP/2 on every port, REST and gRPC on every connection.
 //!
-//! `listen` accepts connections, `body.rs` reads what a client sends, within limits of size and
-//! time, and `route.rs` finds who answers. A small request is answered where it is read:
-//! `again.rs` and `streams.rs` spare the scheduler.
+//! `listen` accepts connections, and `route.rs` finds who answers. A small request is answered
+//! where it is read: `again.rs` and `streams.rs` spare the scheduler.
 
 mod again;
-mod body;
 mod route;
 mod streams;
 

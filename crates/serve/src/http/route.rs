@@ -10,14 +10,14 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, Uri};
 
-use super::body;
+use crate::body::{self, Failed, Whole};
 use crate::core::Core;
 use crate::infer::Deadline;
 use crate::rest::{self, Reply};
 use crate::{grpc, kserve, metrics, page};
 
-/// The body of a response: bytes, or a stream of gRPC messages.
-pub(super) type ReplyBody = Either<Full<Bytes>, tonic::body::Body>;
+/// The body of a response: bytes, or that of gRPC.
+pub(super) type ReplyBody = Either<Full<Bytes>, grpc::ReplyBody>;
 
 /// Headers that trace a request through several services. They are sent back.
 const TRACING: [HeaderName; 3] = [
@@ -93,9 +93,11 @@ async fn plain(core: &Core, method: &Method, uri: &Uri, headers: &HeaderMap, bod
     };
     let limit = core.settings.timeout;
     let deadline = Deadline::after(Some(limit));
-    let whole = match deadline.wait(body::read(core, headers, body)).await {
-        Ok(Ok(whole)) => whole,
-        Ok(Err(reply)) => return reply,
+    let whole = match deadline.wait(body::read(core, body, core.settings.max_body_bytes)).await {
+        Ok(read) => match read.map_err(refusal).and_then(|whole| unpacked(core, headers, whole)) {
+            Ok(whole) => whole,
+            Err(reply) => return reply,
+        },
         // The client is too slow: this is its time, not ours.
         Err(_) => return Reply::failure_with(408, &format!("the body did not arrive within {} ms", limit.as_millis())),
     };
@@ -112,6 +114,34 @@ async fn plain(core: &Core, method: &Method, uri: &Uri, headers: &HeaderMap, bod
     };
     drop(whole.share);
     reply
+}
+
+/// The body as it was before the client packed it.
+fn unpacked<'a>(core: &'a Core, headers: &HeaderMap, mut whole: Whole<'a>) -> Result<Whole<'a>, Reply> {
+    match headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes().to_ascii_lowercase()).as_deref() {
+        None | Some(b"" | b"identity") => Ok(whole),
+        Some(b"gzip") => {
+            let packed = whole.bytes.clone();
+            whole.bytes = whole.unpack(&packed, core, core.settings.max_body_bytes).map_err(refusal)?;
+            Ok(whole)
+        }
+        Some(other) => Err(Reply::failure_with(
+            415,
+            &format!("the body is packed with `{}`; send it as it is, or with gzip", String::from_utf8_lossy(other)),
+        )),
+    }
+}
+
+fn refusal(failed: Failed) -> Reply {
+    let (status, text) = match failed {
+        Failed::Full(status) => return Reply::failure(&status),
+        Failed::TooLarge(limit) => {
+            (413, format!("the body of the request has more than {limit} bytes, which is the limit"))
+        }
+        Failed::Gone => (400, "the client ended the connection before the end of the body".to_string()),
+        Failed::Damaged(error) => (400, format!("the body is not valid gzip: {error}")),
+    };
+    Reply::failure_with(status, &text)
 }
 
 /// Whether the server can answer: for load balancers and Kubernetes.

@@ -13,7 +13,7 @@ use crate::status::{Answer, Status};
 pub(crate) struct Rows {
     /// An array for each input, in the order of the inputs.
     pub(crate) arrays: Vec<Array>,
-    /// The rows of each input that took its default.
+    /// The rows of each input that took its default. Inputs at the end may be left out.
     pub(crate) defaulted: Vec<Vec<usize>>,
     /// Names that the signature does not have, without those after the first few.
     pub(crate) unknown: Vec<String>,
@@ -21,6 +21,13 @@ pub(crate) struct Rows {
 
 /// The number of unknown names that are noted.
 const MAX_UNKNOWN: usize = 16;
+
+/// Inputs of which none is missing.
+impl From<Vec<Array>> for Rows {
+    fn from(arrays: Vec<Array>) -> Rows {
+        Rows { arrays, ..Rows::default() }
+    }
+}
 
 impl Rows {
     /// Inputs of which some are missing and take their defaults.

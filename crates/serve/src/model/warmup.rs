@@ -12,6 +12,7 @@ use estimand_wire::Message;
 use estimand_wire::record::RecordReader;
 
 use super::Loaded;
+use crate::grpc::FromMessage;
 use crate::grpc::messages::{ExampleRequest, LogKind, ModelSpec, PredictionLog};
 use crate::grpc::predict_call::PredictCall;
 use crate::grpc::{arrays, examples};
@@ -60,9 +61,9 @@ fn run(loaded: &Loaded, log: &PredictionLog) -> Answer<()> {
             let request = log.request.as_ref().ok_or_else(|| Status::invalid("the log has no request"))?;
             let missing = |name: &str| Status::invalid(format!("there is no signature `{name}`"));
             let signature = loaded.signature(name(&request.model_spec), missing)?;
-            let call = PredictCall::decode(&request.encode_to_vec()[..])
+            let call = PredictCall::from_message(request.encode_to_vec().into())
                 .map_err(|e| Status::invalid(format!("the request cannot be read: {e}")))?;
-            let arrays = arrays(&signature, &call.inputs, UnknownKeys::TensorFlow)?.arrays;
+            let arrays = arrays(&signature, &call, UnknownKeys::TensorFlow)?.arrays;
             signature.check(&arrays)?;
             signature.compute(&arrays).map(drop)
         }

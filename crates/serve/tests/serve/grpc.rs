@@ -2,6 +2,7 @@
 //! `oracles/live/serve.py`.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -17,6 +18,13 @@ use crate::models::{classifier, served, server};
 
 /// The code and the message of a failed call.
 pub type Failure = (i32, String);
+
+/// Packs bytes.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
 
 /// Calls a method.
 pub fn call<A: Message + Default>(
@@ -250,6 +258,40 @@ fn failures() {
     }
     std::thread::sleep(Duration::from_millis(10));
     call::<PredictResponse>(address, PREDICT, &good, &[]).unwrap();
+}
+
+/// Messages may be packed with gzip, as clients in C++ and Python do when they are told to.
+#[test]
+fn packed_messages() {
+    let folder = served(classifier(0), 4);
+    let running = server().model("flats", folder.path()).max_body_bytes(100_000).start().unwrap();
+    let address = running.grpc_address().unwrap();
+    let good = PredictRequest { model_spec: spec("flats", ""), inputs: inputs(), output_filter: vec![] };
+    let expected = call::<PredictResponse>(address, PREDICT, &good, &[]).unwrap();
+    let send = |packed: &[u8], packing: &str| {
+        let mut framed = BytesMut::new();
+        framed.put_u8(1);
+        framed.put_u32(packed.len() as u32);
+        framed.put_slice(packed);
+        raw_call::<PredictResponse>(address, PREDICT, framed.freeze(), &[("grpc-encoding", packing)])
+    };
+    let bytes = good.encode_to_vec();
+    assert_eq!(send(&gzip(&bytes), "gzip").unwrap(), expected);
+    // The header says how messages are packed that are packed.
+    assert_eq!(call::<PredictResponse>(address, PREDICT, &good, &[("grpc-encoding", "gzip")]).unwrap(), expected);
+    for (sent, packing, code, text) in [
+        (gzip(&vec![0; 10_000_000]), "gzip", 8, "Received message larger than max"),
+        (bytes.clone(), "gzip", 13, "not valid gzip"),
+        (gzip(&bytes), "identity", 13, "the header `grpc-encoding` does not say how"),
+        (bytes, "snappy", 12, "packed with `snappy`; send them as they are, or with gzip"),
+    ] {
+        let (found, message) = send(&sent, packing).unwrap_err();
+        assert_eq!((found, message.contains(text)), (code, true), "{found} {message}");
+    }
+    // Also a message that is not packed has the limit: 100,000 bytes, beside the five before it.
+    let (code, message) = raw_call::<PredictResponse>(address, PREDICT, vec![0; 100_006].into(), &[]).unwrap_err();
+    assert_eq!((code, message.as_str()), (8, "Received message larger than max (more than 100000 vs. 100000)"));
+    assert_eq!(call::<PredictResponse>(address, PREDICT, &good, &[]).unwrap(), expected);
 }
 
 /// Messages count against the limit of all bodies, and give back what they took.

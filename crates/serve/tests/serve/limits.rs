@@ -49,11 +49,7 @@ fn bodies_have_a_limit() {
 fn packed_bodies() {
     let folder = served(classifier(0), 1);
     let running = server().model("flats", folder.path()).max_body_bytes(1 << 20).start().unwrap();
-    let pack = |bytes: &[u8]| {
-        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        packer.write_all(bytes).unwrap();
-        packer.finish().unwrap()
-    };
+    let pack = crate::grpc::gzip;
     let gzip = [("content-encoding", "gzip")];
     let mut client = rest(&running);
     let packed = client.ask("POST", PREDICT, &gzip, &pack(BODY.as_bytes()));
