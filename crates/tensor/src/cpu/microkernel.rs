@@ -229,6 +229,13 @@ impl Kernels {
         vectors.div_ceil(vectors.div_ceil(widest)) * self.lanes
     }
 
+    /// The number of rows of a panel of 16 floats for each k: as many whole tiles of two vectors as
+    /// fit.
+    pub fn panel_height(&self) -> usize {
+        let tile = self.by_vectors[1].len();
+        16 / tile * tile
+    }
+
     /// The number of vectors that hold `columns` floats.
     fn vectors(&self, columns: usize) -> usize {
         // The number of lanes is a power of two, but the compiler does not know that.

@@ -55,14 +55,7 @@ impl PackedShape {
     /// Packs `b`, stored as `[k, n]`, or as `[n, k]` if `transposed`.
     pub fn pack(&self, pool: &Pool, b: &[f32], transposed: bool, packed: &mut [f32]) {
         assert_eq!((b.len(), packed.len()), (product(&[self.k, self.n]), self.packed_len()), "pack {self:?}");
-        if b.is_empty() {
-            return;
-        }
-        let out = DisjointMut::new(packed);
-        let pack_panel = |index: usize| {
-            let panel = self.panel(index);
-            // SAFETY: panels do not overlap, and each task takes one.
-            let to = unsafe { out.slice(panel.start, self.k * panel.stride) };
+        self.panels(pool, b, packed, |panel, to| {
             let to = Block { start: to.as_mut_ptr(), stride: panel.stride };
             // SAFETY: `b` holds the columns of the panel in all k rows, and `to` has room for them
             // and the padding.
@@ -75,28 +68,52 @@ impl PackedShape {
                     pack::copy(from, to, self.k, panel.columns);
                 }
             }
+        });
+    }
+
+    /// Calls `fill` for each panel, unless `b` is empty.
+    fn panels(&self, pool: &Pool, b: &[f32], packed: &mut [f32], fill: impl Fn(Panel, &mut [f32]) + Sync) {
+        if b.is_empty() {
+            return;
+        }
+        let out = DisjointMut::new(packed);
+        let one = |index: usize| {
+            let panel = self.panel(index);
+            // SAFETY: panels do not overlap, and each task takes one.
+            fill(panel, unsafe { out.slice(panel.start, self.k * panel.stride) });
         };
         if b.len() < PARALLEL_FROM {
-            (0..self.n_panels()).for_each(pack_panel);
+            (0..self.n_panels()).for_each(one);
         } else {
-            pool.run(self.n_panels(), &pack_panel);
+            pool.run(self.n_panels(), &one);
         }
     }
 }
 
 impl PackedShape {
-    /// Packs `rows` rows of B from row `first`; they are stored as `[n, rows]`.
-    pub(crate) fn pack_transposed_rows(&self, b: &[f32], first: usize, rows: usize, packed: &mut [f32]) {
-        assert!(rows <= self.k && first <= self.k - rows, "rows {first}+{rows} of {self:?}");
-        assert_eq!((b.len(), packed.len()), (product(&[self.n, rows]), self.packed_len()), "rows of {self:?}");
-        for index in 0..self.n_panels() {
-            let panel = self.panel(index);
-            let from = Block { start: b[panel.column * rows..].as_ptr(), stride: rows };
-            let to = Block { start: packed[panel.start + first * panel.stride..].as_mut_ptr(), stride: panel.stride };
-            // SAFETY: `b` holds the panel's columns as rows, and the panel has `rows` rows from
-            // `first`.
-            unsafe { pack::transpose(from, to, rows, panel.columns) };
-        }
+    /// Packs a B that is stored in pieces of `rows` rows, each transposed. Piece `i` becomes the
+    /// rows from `first(i)`.
+    pub(crate) fn pack_pieces(
+        &self,
+        pool: &Pool,
+        b: &[f32],
+        rows: usize,
+        first: &(dyn Fn(usize) -> usize + Sync),
+        packed: &mut [f32],
+    ) {
+        assert_eq!((b.len(), packed.len()), (product(&[self.k, self.n]), self.packed_len()), "pieces of {self:?}");
+        let len = product(&[self.n, rows]);
+        self.panels(pool, b, packed, |panel, to| {
+            for (i, piece) in b.chunks_exact(len).enumerate() {
+                let from = Block { start: piece[panel.column * rows..].as_ptr(), stride: rows };
+                let to = Block {
+                    start: to[first(i) * panel.stride..][..rows * panel.stride].as_mut_ptr(),
+                    stride: panel.stride,
+                };
+                // SAFETY: the piece holds the panel's columns as rows, and the panel has the rows.
+                unsafe { pack::transpose(from, to, rows, panel.columns) };
+            }
+        });
     }
 }
 

@@ -57,6 +57,12 @@ fn shapes() -> Vec<ConvShape> {
         shape(19, 3, 4, 2, 1, window([3, 4], one, one, none, none)),
         shape(2, 3, 4, 300, 6, window([2, 2], one, one, one, none)),
         shape(1, 4, 5, 3, 270, window([3, 2], one, one, none, one)),
+        // A filter that is large for its images, with a margin, without one, and in steps.
+        shape(3, 3, 4, 300, 292, window([3, 3], one, one, one, one)),
+        shape(3, 2, 3, 520, 1536, window(one, one, one, none, none)),
+        shape(2, 3, 3, 900, 880, window(one, [2, 2], one, none, none)),
+        // Many channels, and rows of the filter that several tasks share.
+        shape(2, 17, 16, 260, 200, window([1, 2], one, one, none, one)),
         // A single large image.
         shape(1, 40, 37, 8, 24, window([3, 3], one, one, one, one)),
         // Nothing in one way or another.

@@ -1,16 +1,17 @@
 //! The gradient of a convolution with respect to its filter.
 //!
 //! It is a product over all output pixels. Row `tap` of the left operand holds the inputs that this
-//! tap of the filter saw, read in place from the image; the right operand is `dy`. A segment of k
-//! is one output row. The images are cut into fixed groups whose sums are added in order at the
-//! end. `dy` is in memory, or is computed for a few images at a time (see `pooled_gradient`).
+//! tap of the filter saw, read from the image (see `panels`); the right operand is `dy`. A segment
+//! of k is one output row. The images are cut into fixed groups whose sums are added in order at
+//! the end. `dy` is in memory, or is computed for a few images at a time (see `pooled_gradient`).
 
 use std::ops::Range;
 
+use super::panels::Panels;
 use super::segments::{Stretches, for_each_block};
 use super::{ConvShape, run};
 use crate::cpu::add::add_parts;
-use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
+use crate::cpu::microkernel::BLOCK_K;
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
@@ -19,6 +20,8 @@ const GROUPS: usize = 16;
 /// The largest number of floats of all partial sums together. A larger filter is cut by its rows
 /// instead.
 const PARTIALS: usize = 1 << 19;
+/// A part with fewer rows is not cut further: each part reads the gradients again.
+const LEAST_ROWS: usize = 64;
 
 /// The number of elements of the filter whose partial sums one task adds up.
 const SUMS: usize = 1 << 12;
@@ -29,8 +32,8 @@ pub(super) struct Cut {
     images_per_set: usize,
     pub images_per_group: usize,
     pub n_groups: usize,
-    /// The number of stretches of the filter per task, and the number of such parts.
-    stretches: usize,
+    /// The number of rows of the filter per task, and the number of such parts.
+    rows: usize,
     pub n_parts: usize,
 }
 
@@ -41,14 +44,13 @@ impl Cut {
         let n_sets = shape.batch.div_ceil(images_per_set);
         let n_groups = GROUPS.min(PARTIALS / shape.filter_len().max(1)).clamp(1, n_sets.max(1));
         let images_per_group = product(&[n_sets.div_ceil(n_groups), images_per_set]);
-        let n_stretches = Stretches::new(shape, 0).n;
-        let stretches = n_stretches.div_ceil(GROUPS.div_ceil(n_groups)).max(1);
+        let rows = shape.taps().div_ceil((GROUPS / 2).div_ceil(n_groups)).max(LEAST_ROWS);
         Cut {
             images_per_set,
             images_per_group,
             n_groups: shape.batch.div_ceil(images_per_group.max(1)),
-            stretches,
-            n_parts: n_stretches.div_ceil(stretches),
+            rows,
+            n_parts: shape.taps().div_ceil(rows),
         }
     }
 
@@ -61,10 +63,19 @@ impl Cut {
         product(&[self.images_per_set, shape.out_image_len()]) + 16
     }
 
-    /// The number of floats of the padded images of one set; zero without a margin.
+    /// The number of floats of the padded images of one set; zero without a margin, or if all
+    /// images are padded before.
     fn slot(&self, shape: &ConvShape) -> usize {
-        let sizes = [self.images_per_set, shape.padded_height(), shape.padded_pitch()];
-        if shape.window.is_padded() { product(&sizes) } else { 0 }
+        if shape.window.is_padded() && self.n_parts == 1 {
+            product(&[self.images_per_set, shape.padded_len()])
+        } else {
+            0
+        }
+    }
+
+    /// The number of floats of all padded images: several parts read the same ones.
+    fn padded(&self, shape: &ConvShape) -> usize {
+        if shape.window.is_padded() && self.n_parts > 1 { product(&[shape.batch, shape.padded_len()]) } else { 0 }
     }
 }
 
@@ -96,6 +107,8 @@ struct Operands<'a> {
     shape: &'a ConvShape,
     cut: &'a Cut,
     x: &'a [f32],
+    /// All images with their margin, if they are padded before.
+    padded: &'a [f32],
     dy: Gradient<'a>,
 }
 
@@ -109,7 +122,8 @@ pub fn conv2d_backprop_filter_scratch_len(shape: &ConvShape) -> usize {
 pub(super) fn products_scratch_len(shape: &ConvShape, made: bool) -> usize {
     let cut = Cut::new(shape);
     let made_len = if made { cut.made_len(shape) } else { 0 };
-    product(&[cut.n_groups, shape.filter_len()]) + product(&[cut.n_tasks(), cut.slot(shape) + made_len])
+    let per_task = cut.slot(shape) + made_len + Panels::scratch_len(shape);
+    product(&[cut.n_groups, shape.filter_len()]) + product(&[cut.n_tasks(), per_task]) + cut.padded(shape)
 }
 
 /// Computes `dfilter`, the gradient of `sum(dy * conv(x, filter))` with respect to the filter.
@@ -148,22 +162,25 @@ pub(super) fn products(
     let cut = Cut::new(shape);
     let filter_len = shape.filter_len();
     let made_len = if matches!(dy, Gradient::Made(_)) { cut.made_len(shape) } else { 0 };
-    let operands = Operands { shape, cut: &cut, x, dy };
-    let (partials, slots) = scratch.split_at_mut(cut.n_groups * filter_len);
+    let (partials, scratch) = scratch.split_at_mut(cut.n_groups * filter_len);
+    let (padded, scratch) = scratch.split_at_mut(cut.padded(shape));
+    shape.pad_all(pool, x, padded);
+    let operands = Operands { shape, cut: &cut, x, padded, dy };
     {
-        let (slots, made) = slots.split_at_mut(cut.n_tasks() * cut.slot(shape));
-        let (partials, slots, made) = (DisjointMut::new(partials), DisjointMut::new(slots), DisjointMut::new(made));
-        let part_len = cut.stretches * Stretches::new(shape, 0).len * shape.out_channels;
+        let slot_len = cut.slot(shape) + made_len + Panels::scratch_len(shape);
+        let (partials, slots) = (DisjointMut::new(partials), DisjointMut::new(scratch));
+        let part_len = cut.rows * shape.out_channels;
         run(pool, shape.is_parallel(), cut.n_tasks(), &|task| {
             let (group, part) = (task / cut.n_parts, task % cut.n_parts);
             let len = part_len.min(filter_len - part * part_len);
-            // SAFETY: each task has its own rows of its group's partial sum, and its own slots.
-            let (partial, slot, made) = unsafe {
+            // SAFETY: each task has its own rows of its group's partial sum, and its own slot.
+            let (partial, slot) = unsafe {
                 let at = group * filter_len + part * part_len;
-                let slot = slots.slice(task * cut.slot(shape), cut.slot(shape));
-                (partials.slice(at, len), slot, made.slice(task * made_len, made_len))
+                (partials.slice(at, len), slots.slice(task * slot_len, slot_len))
             };
-            operands.partial_sum(group, part, partial, slot, made);
+            let (padded, slot) = slot.split_at_mut(cut.slot(shape));
+            let (made, panels) = slot.split_at_mut(made_len);
+            operands.partial_sum(group, part, partial, made, &mut Slots { padded, panels });
         });
     }
     let (partials, dfilter) = (&*partials, DisjointMut::new(dfilter));
@@ -178,9 +195,15 @@ pub(super) fn products(
     });
 }
 
+/// The scratch memory of a task: for the images of a set with their margin, and for panels.
+struct Slots<'a> {
+    padded: &'a mut [f32],
+    panels: &'a mut [f32],
+}
+
 impl Operands<'_> {
-    /// Computes the contribution of the images of `group` to the stretches of `part`.
-    fn partial_sum(&self, group: usize, part: usize, partial: &mut [f32], slot: &mut [f32], made: &mut [f32]) {
+    /// Computes the contribution of the images of `group` to the rows of `part`.
+    fn partial_sum(&self, group: usize, part: usize, partial: &mut [f32], made: &mut [f32], slots: &mut Slots<'_>) {
         let Operands { shape, cut, .. } = *self;
         let out_len = shape.out_image_len();
         let first = group * cut.images_per_group;
@@ -192,74 +215,53 @@ impl Operands<'_> {
                 Gradient::Stored { dy, tail } => (dy, tail),
                 Gradient::Made(make) => {
                     make(group, start..next, made);
-                    self.set(start, next - start, made, part, start == first, partial, slot);
+                    self.set(start..next, made, part, start == first, partial, slots);
                     continue;
                 }
             };
             // Images that must be read from their copy form a separate set.
             let middle = copied_from.clamp(start, next);
             if start < middle {
-                self.set(start, middle - start, &dy[start * out_len..], part, start == first, partial, slot);
+                self.set(start..middle, &dy[start * out_len..], part, start == first, partial, slots);
             }
             if middle < next {
                 let dy = &tail[(middle - copied_from) * out_len..];
-                self.set(middle, next - middle, dy, part, middle == first, partial, slot);
+                self.set(middle..next, dy, part, middle == first, partial, slots);
             }
         }
     }
 
-    /// Adds `images` images from `start`, whose gradients begin at `dy`. If it `is_first`, it
-    /// starts from zero.
-    #[allow(clippy::too_many_arguments)] // one step of `partial_sum`, with its position
+    /// Adds some images, whose gradients begin at `dy`. If they are the first, the sum starts from
+    /// zero.
     fn set(
         &self,
-        start: usize,
-        images: usize,
+        images: Range<usize>,
         dy: &[f32],
         part: usize,
         is_first: bool,
         partial: &mut [f32],
-        slot: &mut [f32],
+        slots: &mut Slots<'_>,
     ) {
-        let Operands { shape, cut, x, .. } = *self;
-        let (out_height, out_width, channels) = (shape.out_height(), shape.out_width(), shape.out_channels);
+        let Operands { shape, cut, x, padded, .. } = *self;
+        let (out_height, out_width) = (shape.out_height(), shape.out_width());
         let image_len = shape.image_len();
-        let x = &x[start * image_len..];
-        let (x, image_len, pitch) = if shape.window.is_padded() {
-            let padded_len = shape.padded_height() * shape.padded_pitch();
-            for (i, to) in slot.chunks_exact_mut(padded_len).take(images).enumerate() {
+        let x = &x[images.start * image_len..];
+        let (x, image_len, pitch) = if !shape.window.is_padded() {
+            (x, image_len, shape.width * shape.in_channels)
+        } else if cut.n_parts > 1 {
+            (&padded[images.start * shape.padded_len()..], shape.padded_len(), shape.padded_pitch())
+        } else {
+            for (i, to) in slots.padded.chunks_exact_mut(shape.padded_len()).take(images.len()).enumerate() {
                 shape.pad(&x[i * image_len..(i + 1) * image_len], 0, shape.padded_height(), to);
             }
-            (&*slot, padded_len, shape.padded_pitch())
-        } else {
-            (x, image_len, shape.width * shape.in_channels)
+            (&*slots.padded, shape.padded_len(), shape.padded_pitch())
         };
-        let stretches = Stretches::new(shape, pitch);
+        let rows = part * cut.rows..shape.taps().min((part + 1) * cut.rows);
+        let panels = Panels { shape, stretches: Stretches::new(shape, pitch), x, dy, rows };
         let row_step = shape.window.stride[0].wrapping_mul(pitch);
         let offset = |segment: usize| segment / out_height * image_len + (segment % out_height).wrapping_mul(row_step);
-        for_each_block(images * out_height, out_width, offset, |block| {
-            for (i, partial) in partial.chunks_exact_mut(stretches.len * channels).enumerate() {
-                let tile = Tile {
-                    a: x[stretches.offset(part * cut.stretches + i)..].as_ptr(),
-                    a_row: 1,
-                    // With one output column there is no next one.
-                    a_k: shape.window.stride[1].wrapping_mul(shape.in_channels),
-                    segments: block.segments,
-                    segment_len: block.segment_len,
-                    b: dy[block.first * channels..].as_ptr(),
-                    b_row: channels,
-                    c: partial.as_mut_ptr(),
-                    c_row: channels,
-                    columns: channels,
-                    accumulate: !is_first || block.first > 0,
-                    bias: std::ptr::null(),
-                    relu: false,
-                };
-                // SAFETY: every window position lies within the (padded) image; rows of `dy` are
-                // read to the end of a vector: into the next row, or into the room after a copy or
-                // after computed gradients.
-                unsafe { Kernels::active().run(&tile, stretches.len) };
-            }
+        for_each_block(images.len() * out_height, out_width, offset, |block| {
+            panels.add(block, !is_first || block.first > 0, partial, slots.panels);
         });
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::segments::{Stretches, for_each_block};
-use super::{ConvShape, Cut, run};
+use super::{ConvShape, Cut, by_columns, run};
 use crate::cpu::matmul::Epilogue;
 use crate::cpu::microkernel::{Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
@@ -25,14 +25,22 @@ fn slot_len(shape: &ConvShape, cut: &Cut) -> usize {
 }
 
 /// The shape of the filter as a right operand.
-fn filter_shape(shape: &ConvShape) -> PackedShape {
+pub(super) fn filter_shape(shape: &ConvShape) -> PackedShape {
     PackedShape { k: shape.taps(), n: shape.out_channels }
 }
 
 /// The number of floats of scratch memory that [`conv2d`] needs.
 pub fn conv2d_scratch_len(shape: &ConvShape) -> usize {
+    filter_shape(shape).packed_len() + images_scratch_len(shape)
+}
+
+/// The number of floats of the images with their margin.
+fn images_scratch_len(shape: &ConvShape) -> usize {
+    if by_columns::suits(shape) {
+        return by_columns::scratch_len(shape);
+    }
     let cut = Cut::new(shape.batch, shape.out_height());
-    filter_shape(shape).packed_len() + product(&[cut.n_tasks(), slot_len(shape, &cut)])
+    product(&[cut.n_tasks(), slot_len(shape, &cut)])
 }
 
 /// Computes `y = epilogue(conv(x, filter))`. `scratch` must hold at least [`conv2d_scratch_len`]
@@ -52,13 +60,29 @@ pub fn conv2d(
         return;
     }
     assert!(scratch.len() >= conv2d_scratch_len(shape), "scratch of {shape:?}");
-    let cut = Cut::new(shape.batch, shape.out_height());
-    let (packed, slots) = scratch.split_at_mut(filter_shape(shape).packed_len());
+    let (packed, scratch) = scratch.split_at_mut(filter_shape(shape).packed_len());
     filter_shape(shape).pack(pool, filter, false, packed);
-    let forward = Forward { shape, right: Right { shape: filter_shape(shape), packed }, epilogue };
+    convolve(pool, shape, x, Right { shape: filter_shape(shape), packed }, y, epilogue, scratch);
+}
+
+/// Computes [`conv2d`] with a packed filter.
+pub(super) fn convolve(
+    pool: &Pool,
+    shape: &ConvShape,
+    x: &[f32],
+    right: Right,
+    y: &mut [f32],
+    epilogue: Epilogue,
+    scratch: &mut [f32],
+) {
+    if by_columns::suits(shape) {
+        return by_columns::convolve(pool, shape, x, right, y, epilogue, scratch);
+    }
+    let cut = Cut::new(shape.batch, shape.out_height());
+    let forward = Forward { shape, right, epilogue };
     let (out_len, row_len) = (shape.out_image_len(), shape.out_width() * shape.out_channels);
     let slot_len = slot_len(shape, &cut);
-    let (y, slots) = (DisjointMut::new(y), DisjointMut::new(slots));
+    let (y, slots) = (DisjointMut::new(y), DisjointMut::new(scratch));
     run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
         let task = cut.task(index);
         // SAFETY: each task has its own slot.

@@ -1,16 +1,20 @@
 //! The gradient of a convolution with respect to its input.
 //!
-//! For an input row, the filter rows that see it and the output channels form one k. Their product
-//! with the filter gives, for every output pixel `x` of the row, its contribution to each filter
-//! column and input channel: a row of `columns`. Then every input pixel gathers the entries that
-//! belong to it, filter columns ascending.
+//! If the filter moves by one pixel, the gradient is a convolution of `dy` with the filter turned
+//! around (see [`turned`]). Otherwise, for an input row, the filter rows that see it and the output
+//! channels form one k. Their product with the filter gives, for every output pixel `x` of the row,
+//! its contribution to each filter column and input channel: a row of `columns`. Then every input
+//! pixel gathers the entries that belong to it, filter columns ascending.
 
+use super::forward::{conv2d_scratch_len, convolve, filter_shape};
 use super::segments::for_each_block;
 use super::{ConvShape, Cut, run};
+use crate::cpu::matmul::Epilogue;
 use crate::cpu::microkernel::{Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
 use crate::cpu::simd::{Simd, for_every_isa};
 use crate::cpu::size::product;
+use crate::cpu::window::Window;
 use crate::parallel::{DisjointMut, Pool};
 
 /// The approximate number of floats of columns that are computed before they are gathered.
@@ -39,11 +43,9 @@ impl Filter {
         (0..ky % self.step).map(before).sum::<usize>() + ky / self.step
     }
 
-    fn pack(&self, shape: &ConvShape, filter: &[f32], packed: &mut [f32]) {
-        for (ky, filter) in filter.chunks_exact(self.packed.n * shape.out_channels).enumerate() {
-            let first = self.place(shape, ky) * shape.out_channels;
-            self.packed.pack_transposed_rows(filter, first, shape.out_channels, packed);
-        }
+    fn pack(&self, pool: &Pool, shape: &ConvShape, filter: &[f32], packed: &mut [f32]) {
+        let first = |ky: usize| self.place(shape, ky) * shape.out_channels;
+        self.packed.pack_pieces(pool, filter, shape.out_channels, &first, packed);
     }
 }
 
@@ -74,8 +76,41 @@ impl Pass {
     }
 }
 
+/// The convolution of `dy` that returns `dx`, if there is one. Its filter has the taps in reverse
+/// order, and input and output channels change places.
+fn turned(shape: &ConvShape) -> Option<ConvShape> {
+    let Window { size, stride, dilation, padding_before: before, padding_after: after } = shape.window;
+    let beyond = |axis: usize, padding: usize| (shape.window.span(axis) - 1).checked_sub(padding);
+    if stride != [1, 1] || size.contains(&0) {
+        return None;
+    }
+    let padding_before = [beyond(0, before[0])?, beyond(1, before[1])?];
+    let padding_after = [beyond(0, after[0])?, beyond(1, after[1])?];
+    Some(ConvShape {
+        batch: shape.batch,
+        height: shape.out_height(),
+        width: shape.out_width(),
+        in_channels: shape.out_channels,
+        out_channels: shape.in_channels,
+        window: Window { size, stride, dilation, padding_before, padding_after },
+    })
+}
+
+/// Computes `dx` as a convolution of `dy`.
+fn convolve_turned(pool: &Pool, turned: &ConvShape, filter: &[f32], dy: &[f32], dx: &mut [f32], scratch: &mut [f32]) {
+    let [rows, columns] = turned.window.size;
+    let shape = filter_shape(turned);
+    let (packed, scratch) = scratch.split_at_mut(shape.packed_len());
+    let first = |tap: usize| (rows * columns - 1 - tap) * turned.in_channels;
+    shape.pack_pieces(pool, filter, turned.in_channels, &first, packed);
+    convolve(pool, turned, dy, Right { shape, packed }, dx, Epilogue::default(), scratch);
+}
+
 /// The number of floats of scratch memory that [`conv2d_backprop_input`] needs.
 pub fn conv2d_backprop_input_scratch_len(shape: &ConvShape) -> usize {
+    if let Some(turned) = turned(shape) {
+        return conv2d_scratch_len(&turned);
+    }
     let cut = Cut::new(shape.batch, shape.height);
     Filter::new(shape).packed.packed_len() + product(&[cut.n_tasks(), Pass::new(shape, &cut).len()])
 }
@@ -96,10 +131,13 @@ pub fn conv2d_backprop_input(
         return dx.fill(0.0);
     }
     assert!(scratch.len() >= conv2d_backprop_input_scratch_len(shape), "scratch of {shape:?}");
+    if let Some(turned) = turned(shape) {
+        return convolve_turned(pool, &turned, filter, dy, dx, scratch);
+    }
     let cut = Cut::new(shape.batch, shape.height);
     let arranged = Filter::new(shape);
     let (packed, columns) = scratch.split_at_mut(arranged.packed.packed_len());
-    arranged.pack(shape, filter, packed);
+    arranged.pack(pool, shape, filter, packed);
     let gradient = Gradient { shape, filter: &arranged, right: Right { shape: arranged.packed, packed } };
     let pass = Pass::new(shape, &cut);
     let (dx, columns) = (DisjointMut::new(dx), DisjointMut::new(columns));

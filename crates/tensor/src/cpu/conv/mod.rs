@@ -9,9 +9,11 @@
 //! a segment is longer). Each block is a chain of fused multiply-adds from zero; blocks are added
 //! in ascending order.
 
+mod by_columns;
 mod filter_gradient;
 mod forward;
 mod input_gradient;
+mod panels;
 mod pooled_gradient;
 mod segments;
 
@@ -24,6 +26,7 @@ use super::cut::{Cut, run};
 use super::pool2d::PoolShape;
 use super::size::product;
 use super::window::Window;
+use crate::parallel::{DisjointMut, Pool};
 
 /// Sizes of a convolution `x[batch, height, width, in] * filter[rows, columns, in, out]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +100,10 @@ impl ConvShape {
         product(&[self.window.padded(1, self.width), self.in_channels])
     }
 
+    fn padded_len(&self) -> usize {
+        product(&[self.padded_height(), self.padded_pitch()])
+    }
+
     /// Panics unless input, filter and output have the sizes of the shape.
     #[track_caller]
     fn check(&self, input: usize, filter: usize, output: usize) {
@@ -110,6 +117,18 @@ impl ConvShape {
         let result = (self.batch, self.out_height(), self.out_width(), self.out_channels);
         let pooled = (pooling.batch, pooling.height, pooling.width, pooling.channels);
         assert_eq!(pooled, result, "{pooling:?} is no pooling of the result of {self:?}");
+    }
+
+    /// Copies images with their margin, as many as `padded` holds.
+    fn pad_all(&self, pool: &Pool, x: &[f32], padded: &mut [f32]) {
+        let (image_len, len) = (self.image_len(), self.padded_len());
+        let n = padded.len().checked_div(len).unwrap_or(0);
+        let padded = DisjointMut::new(padded);
+        run(pool, self.is_parallel(), n, &|image| {
+            // SAFETY: each task has its own image.
+            let to = unsafe { padded.slice(image * len, len) };
+            self.pad(&x[image * image_len..(image + 1) * image_len], 0, self.padded_height(), to);
+        });
     }
 
     /// Copies `n_rows` rows of the padded image, starting with its row `first`.

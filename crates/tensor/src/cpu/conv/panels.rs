@@ -1,0 +1,180 @@
+//! Copies of the operands of a filter's gradient, in the order in which the tile kernels read them.
+//!
+//! The left operand of this product has a row for each tap and channel, and k runs over the pixels.
+//! In the image a step of k is one pixel: with many channels the next one lies on another page, so
+//! the kernel waits for each. In a panel the rows of one tile lie side by side, one cache line for
+//! each k. The right operand is copied where its rows share cache sets.
+
+use std::ops::Range;
+
+use super::ConvShape;
+use super::segments::{BlockOfK, Stretches};
+use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
+use crate::cpu::pack::{self, Block};
+use crate::cpu::packed::PackedShape;
+use crate::cpu::simd::{Simd, for_every_isa};
+
+/// The number of floats that a panel has for each k.
+const WIDTH: usize = 16;
+/// The number of panels that are copied at once: they fit the second-level cache.
+const PANELS: usize = 16;
+/// The number of floats from one panel to the next. It is not a power of two, so that panels do not
+/// share cache sets.
+const STEP: usize = WIDTH * BLOCK_K + WIDTH;
+/// The number of columns of the widest strip of the right operand.
+const STRIP: usize = 48;
+
+/// From this distance between pixels on (in floats), the left operand is copied, if it is used for
+/// this number of columns at least.
+const COPY_LEFT_FROM: usize = 256;
+const COPY_LEFT_COLUMNS: usize = 128;
+/// From this number of channels on, the right operand is copied, if it is used for this number of
+/// rows at least.
+const COPY_RIGHT_FROM: usize = 192;
+const COPY_RIGHT_ROWS: usize = 48;
+
+/// The rows of one tile: of the product, and how many.
+#[derive(Clone, Copy, Default)]
+struct Panel {
+    row: usize,
+    rows: usize,
+}
+
+/// The product of all taps with the gradients of some images.
+pub(super) struct Panels<'a> {
+    pub shape: &'a ConvShape,
+    pub stretches: Stretches,
+    /// The images, with their margin.
+    pub x: &'a [f32],
+    /// The gradients. Rows are read to the end of a vector.
+    pub dy: &'a [f32],
+    /// The rows of the product that are computed.
+    pub rows: Range<usize>,
+}
+
+impl Panels<'_> {
+    /// The number of floats of the copies.
+    pub fn scratch_len(shape: &ConvShape) -> usize {
+        let left = if Panels::copies_left(shape) { PANELS * STEP } else { 0 };
+        let right = if Panels::copies_right(shape, usize::MAX) { STRIP * BLOCK_K } else { 0 };
+        left + right
+    }
+
+    fn copies_left(shape: &ConvShape) -> bool {
+        let step = shape.window.stride[1].saturating_mul(shape.in_channels);
+        step >= COPY_LEFT_FROM && shape.out_channels >= COPY_LEFT_COLUMNS
+    }
+
+    fn copies_right(shape: &ConvShape, rows: usize) -> bool {
+        shape.out_channels >= COPY_RIGHT_FROM && rows >= COPY_RIGHT_ROWS
+    }
+
+    /// The panels from a row on, as many as are computed at once. Tiles of nearly equal height.
+    fn next(&self, row: &mut usize, height: usize) -> ([Panel; PANELS], usize) {
+        let (mut panels, mut n) = ([Panel::default(); PANELS], 0);
+        while *row < self.rows.end && n < PANELS {
+            let end = self.rows.end.min((*row / self.stretches.len + 1) * self.stretches.len);
+            let rows = (end - *row).div_ceil((end - *row).div_ceil(height));
+            panels[n] = Panel { row: *row, rows };
+            (n, *row) = (n + 1, *row + rows);
+        }
+        (panels, n)
+    }
+
+    /// Adds the products over one block of k to `sums`, which begins with the first of the rows.
+    pub fn add(&self, block: &BlockOfK, accumulate: bool, sums: &mut [f32], scratch: &mut [f32]) {
+        let Panels { shape, ref rows, .. } = *self;
+        let (kernels, channels) = (Kernels::active(), shape.out_channels);
+        let (left, right) = scratch.split_at_mut(if Panels::copies_left(shape) { PANELS * STEP } else { 0 });
+        assert!(sums.len() >= rows.len() * channels);
+        let a_k = shape.window.stride[1].wrapping_mul(shape.in_channels);
+        let k = block.segments.len() * block.segment_len;
+        let columns = PackedShape { k, n: channels };
+        let copies_right = Panels::copies_right(shape, rows.len());
+        let mut row = rows.start;
+        while row < rows.end {
+            let (panels, n) = self.next(&mut row, kernels.panel_height());
+            let panels = &panels[..n];
+            let from = |panel: &Panel| {
+                let (stretch, rest) = (panel.row / self.stretches.len, panel.row % self.stretches.len);
+                self.x[self.stretches.offset(stretch) + rest..].as_ptr()
+            };
+            if !left.is_empty() {
+                for (panel, to) in panels.iter().zip(left.chunks_exact_mut(STEP)) {
+                    // SAFETY: every pixel of the block lies within the image; the panel has room
+                    // for a block of k.
+                    unsafe { copy(from(panel), a_k, block, panel.rows, to.as_mut_ptr()) };
+                }
+            }
+            for index in 0..columns.n_panels() {
+                let strip = columns.panel(index);
+                let start = self.dy[block.first * channels + strip.column..].as_ptr();
+                let (b, b_row) = match copies_right {
+                    true => {
+                        let to = Block { start: right.as_mut_ptr(), stride: strip.stride };
+                        // SAFETY: the gradients have these rows and columns; `right` has room for
+                        // the widest strip.
+                        unsafe { pack::copy(Block { start, stride: channels }, to, k, strip.columns) };
+                        (right.as_ptr(), strip.stride)
+                    }
+                    false => (start, channels),
+                };
+                for (i, panel) in panels.iter().enumerate() {
+                    let place = (panel.row - rows.start) * channels + strip.column;
+                    let mut tile = Tile {
+                        a: from(panel),
+                        a_row: 1,
+                        a_k,
+                        segments: block.segments,
+                        segment_len: block.segment_len,
+                        b,
+                        b_row,
+                        c: sums[place..].as_mut_ptr(),
+                        c_row: channels,
+                        columns: strip.columns,
+                        accumulate,
+                        bias: std::ptr::null(),
+                        relu: false,
+                    };
+                    if !left.is_empty() {
+                        (tile.a, tile.a_k) = (left[i * STEP..].as_ptr(), WIDTH);
+                        (tile.segments, tile.segment_len) = (&[0], k);
+                    }
+                    // SAFETY: every window position lies within the image, and a panel holds the
+                    // block; rows of the gradients are read to the end of a vector, for which the
+                    // caller or the copy has room; `sums` has all rows.
+                    unsafe { kernels.run(&tile, panel.rows) };
+                }
+            }
+        }
+    }
+}
+
+for_every_isa! {
+    /// Copies `rows` floats for each k of a block, from one pixel to the next `a_k` apart.
+    ///
+    /// # Safety
+    /// `from` must be readable at all segments of the block, and `to` writable for 16 floats for
+    /// each k.
+    unsafe fn copy(from: *const f32, a_k: usize, block: &BlockOfK, rows: usize, to: *mut f32) = copy_generic
+}
+
+#[inline(always)]
+unsafe fn copy_generic<S: Simd>(from: *const f32, a_k: usize, block: &BlockOfK, rows: usize, mut to: *mut f32) {
+    for &segment in block.segments {
+        // Where there is one pixel there is no next one, and the step to it is never used.
+        let mut from = from.wrapping_add(segment);
+        for _ in 0..block.segment_len {
+            let mut i = 0;
+            while i < rows {
+                // SAFETY: masked to the rows, which the caller guarantees.
+                unsafe {
+                    let mask = S::mask((rows - i).min(S::LANES));
+                    S::store(to.add(i), S::load_masked(from.wrapping_add(i), mask));
+                }
+                i += S::LANES;
+            }
+            (from, to) = (from.wrapping_add(a_k), to.wrapping_add(WIDTH));
+        }
+    }
+}
