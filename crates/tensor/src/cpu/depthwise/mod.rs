@@ -4,11 +4,16 @@
 //! Output channel `c * multiplier + m` belongs to input channel c. With the input's channels
 //! repeated `multiplier` times, everything is element-wise in the channels and is computed in
 //! vectors over them. Each element is one chain of fused multiply-adds, taps (or pixels of an
-//! image) ascending.
+//! image) ascending. `rows` computes one row of an image, and `nine` the pixels in it that see all
+//! taps of a filter of 3 x 3.
+
+mod nine;
+mod rows;
+
+use rows::{filter_row, forward_row, input_row};
 
 use super::add::add_parts;
 use super::cut::{Cut, Task, run};
-use super::simd::{Simd, for_every_isa};
 use super::size::product;
 use super::window::Window;
 use crate::parallel::{DisjointMut, Pool};
@@ -64,7 +69,8 @@ impl DepthwiseShape {
         let n_bands =
             Cut::new(self.batch, self.out_height()).n_tasks().max(Cut::new(self.batch, self.height).n_tasks());
         let n_groups = Cut::images_only(self.batch, self.height).n_tasks();
-        product(&[n_bands.max(n_groups), self.expanded_len()]) + product(&[n_groups, self.filter_len()])
+        // A partial sum of a group, and that of an image.
+        product(&[n_bands.max(n_groups), self.expanded_len()]) + product(&[n_groups, 2, self.filter_len()])
     }
 
     fn out_channels(&self) -> usize {
@@ -196,147 +202,32 @@ pub fn depthwise_conv2d_backprop_filter(
     let cut = Cut::images_only(shape.batch, shape.height);
     let filter_len = shape.filter_len();
     let out_len = shape.out_height() * shape.out_width() * shape.out_channels();
-    let (partials, rooms) = scratch.split_at_mut(cut.n_tasks() * filter_len);
+    let (partials, scratch) = scratch.split_at_mut(cut.n_tasks() * filter_len);
     {
-        let (partials, rooms) = (DisjointMut::new(&mut *partials), DisjointMut::new(rooms));
+        let room_len = shape.expanded_len() + filter_len;
+        let (partials, rooms) = (DisjointMut::new(&mut *partials), DisjointMut::new(scratch));
         run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
             // SAFETY: each task has its own partial sum and room.
             let (partial, room) = unsafe {
-                let room = rooms.slice(index * shape.expanded_len(), shape.expanded_len());
+                let room = rooms.slice(index * room_len, room_len);
                 (partials.slice(index * filter_len, filter_len), room)
             };
+            let (of_image, room) = room.split_at_mut(filter_len);
             partial.fill(0.0);
             for image in cut.task(index).images {
                 let x = shape.expanded(x, image, room);
                 let dy = &dy[image * out_len..(image + 1) * out_len];
-                // SAFETY: an image, its gradient and the partial sum have the sizes of the shape.
-                unsafe { filter_of_image(shape, x.as_ptr(), dy.as_ptr(), partial.as_mut_ptr()) };
+                of_image.fill(0.0);
+                for row in 0..shape.out_height() {
+                    // SAFETY: an image, its gradient and the sums have the sizes of the shape.
+                    unsafe { filter_row(shape, row, x.as_ptr(), dy.as_ptr(), of_image.as_mut_ptr()) };
+                }
+                for (sum, of_image) in partial.iter_mut().zip(&*of_image) {
+                    *sum += of_image;
+                }
             }
         });
     }
     // SAFETY: the partial sums lie one after the other, each as long as the result.
     unsafe { add_parts(partials.as_ptr(), filter_len, cut.n_tasks(), dfilter.as_mut_ptr(), filter_len) };
-}
-
-for_every_isa! {
-    /// Computes one output row from an expanded image.
-    ///
-    /// # Safety
-    /// The operands must have the sizes of the shape.
-    unsafe fn forward_row(shape: &DepthwiseShape, row: usize, x: *const f32, filter: *const f32, y: *mut f32) = forward_row_generic
-}
-
-for_every_isa! {
-    /// Computes one expanded input row from the gradient of an image's output.
-    ///
-    /// # Safety
-    /// The operands must have the sizes of the shape.
-    unsafe fn input_row(shape: &DepthwiseShape, row: usize, dy: *const f32, filter: *const f32, dx: *mut f32) = input_row_generic
-}
-
-for_every_isa! {
-    /// Adds the contribution of one expanded image to the filter's gradient.
-    ///
-    /// # Safety
-    /// The operands must have the sizes of the shape.
-    unsafe fn filter_of_image(shape: &DepthwiseShape, x: *const f32, dy: *const f32, dfilter: *mut f32) = filter_of_image_generic
-}
-
-#[inline(always)]
-unsafe fn forward_row_generic<S: Simd>(
-    shape: &DepthwiseShape,
-    row: usize,
-    x: *const f32,
-    filter: *const f32,
-    y: *mut f32,
-) {
-    let DepthwiseShape { height, width, window, .. } = *shape;
-    let (channels, out_width) = (shape.out_channels(), shape.out_width());
-    let rows = window.taps_inside(0, row, height);
-    for ox in 0..out_width {
-        let columns = window.taps_inside(1, ox, width);
-        let mut channel = 0;
-        while channel < channels {
-            // SAFETY: the taps lie inside the image; vectors are masked to the channels that are
-            // left.
-            unsafe {
-                let mask = S::mask((channels - channel).min(S::LANES));
-                let mut sum = S::splat(0.0);
-                for ky in rows.clone() {
-                    for kx in columns.clone() {
-                        let at = window.element(0, row, ky) * width + window.element(1, ox, kx);
-                        let x = S::load_masked(x.add(at * channels + channel), mask);
-                        let tap = (ky * window.size[1] + kx) * channels + channel;
-                        sum = S::fma(x, S::load_masked(filter.add(tap), mask), sum);
-                    }
-                }
-                S::store_masked(y.add(ox * channels + channel), sum, mask);
-            }
-            channel += S::LANES;
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn input_row_generic<S: Simd>(
-    shape: &DepthwiseShape,
-    row: usize,
-    dy: *const f32,
-    filter: *const f32,
-    dx: *mut f32,
-) {
-    let window = &shape.window;
-    let (channels, out_width) = (shape.out_channels(), shape.out_width());
-    let rows = window.seen_by(0, row, shape.out_height());
-    for column in 0..shape.width {
-        let columns = window.seen_by(1, column, out_width);
-        let mut channel = 0;
-        while channel < channels {
-            // SAFETY: the positions are of this image; vectors are masked to the channels that are
-            // left.
-            unsafe {
-                let mask = S::mask((channels - channel).min(S::LANES));
-                let mut sum = S::splat(0.0);
-                for (ky, oy) in rows.pairs() {
-                    for (kx, ox) in columns.pairs() {
-                        let dy = S::load_masked(dy.add((oy * out_width + ox) * channels + channel), mask);
-                        let tap = (ky * window.size[1] + kx) * channels + channel;
-                        sum = S::fma(dy, S::load_masked(filter.add(tap), mask), sum);
-                    }
-                }
-                S::store_masked(dx.add(column * channels + channel), sum, mask);
-            }
-            channel += S::LANES;
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn filter_of_image_generic<S: Simd>(shape: &DepthwiseShape, x: *const f32, dy: *const f32, dfilter: *mut f32) {
-    let DepthwiseShape { height, width, window, .. } = *shape;
-    let (channels, out_height, out_width) = (shape.out_channels(), shape.out_height(), shape.out_width());
-    for (ky, kx) in (0..window.size[0]).flat_map(|ky| (0..window.size[1]).map(move |kx| (ky, kx))) {
-        let rows = window.positions_inside(0, ky, height, out_height);
-        let columns = window.positions_inside(1, kx, width, out_width);
-        let mut channel = 0;
-        while channel < channels {
-            // SAFETY: these positions see elements inside the image; vectors are masked to the
-            // channels left.
-            unsafe {
-                let mask = S::mask((channels - channel).min(S::LANES));
-                let mut sum = S::splat(0.0);
-                for oy in rows.clone() {
-                    for ox in columns.clone() {
-                        let at = window.element(0, oy, ky) * width + window.element(1, ox, kx);
-                        let x = S::load_masked(x.add(at * channels + channel), mask);
-                        let dy = S::load_masked(dy.add((oy * out_width + ox) * channels + channel), mask);
-                        sum = S::fma(x, dy, sum);
-                    }
-                }
-                let to = dfilter.add((ky * window.size[1] + kx) * channels + channel);
-                S::store_masked(to, S::add(S::load_masked(to, mask), sum), mask);
-            }
-            channel += S::LANES;
-        }
-    }
 }
