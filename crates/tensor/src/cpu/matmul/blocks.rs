@@ -4,10 +4,10 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::{Epilogue, PACK_FROM_ROWS, Product};
+use super::{COPY_FROM_ROWS, Epilogue, Product};
 use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
 use crate::cpu::pack::{self, Block};
-use crate::cpu::packed::{Right, Strip};
+use crate::cpu::packed::{PackedShape, Right, Strip};
 use crate::parallel::Pool;
 
 /// The number of tasks that a large product is cut into at least, if possible, so that the threads
@@ -71,10 +71,14 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     if !product.is_parallel() {
         return operands.compute(OutputBlock { row: 0, rows: m, column: 0, columns: n });
     }
-    // With many rows the parts are as tall as possible, since every part reads B again. With fewer
-    // rows they are cut until there are enough tasks.
+    // With many rows the parts are as tall as possible, since every part reads B again, or copies
+    // it. With fewer rows they are cut until there are enough tasks.
     let tallest = m.div_ceil(PART_ROWS);
-    let row_parts = if m >= MANY_ROWS { tallest } else { tallest.max(TASKS.min(m / LEAST_ROWS)) };
+    let enough = match b {
+        Source::InPlace(_) if product.copies_right() => TASKS.div_ceil(n.div_ceil(PART_COLUMNS)),
+        _ => TASKS,
+    };
+    let row_parts = if m >= MANY_ROWS { tallest } else { tallest.max(enough.min(m / LEAST_ROWS)) };
     // Parts side by side would write to the same cache lines if rows do not fill whole lines.
     let side_by_side = n.is_multiple_of(16) || row_parts < TASKS / 2;
     let column_parts = if side_by_side { TASKS.div_ceil(row_parts).min(n.div_ceil(PART_COLUMNS)) } else { 1 };
@@ -97,6 +101,10 @@ struct LeftCopy(MaybeUninit<[f32; PART_ROWS * COPY_STRIDE]>);
 #[repr(align(64))]
 struct TailCopy(MaybeUninit<[f32; BLOCK_K * 16]>);
 
+/// The widest panel of B, over one block of k.
+#[repr(align(64))]
+struct StripCopy(MaybeUninit<[f32; BLOCK_K * 48]>);
+
 impl Operands<'_> {
     fn compute(&self, part: OutputBlock) {
         // SAFETY: the callers of `run` have checked that the operands have the product's sizes.
@@ -109,7 +117,7 @@ impl Operands<'_> {
     fn copies_left(&self, part: OutputBlock) -> bool {
         let Product { m, k, transpose_a, .. } = self.product;
         let awkward = if transpose_a { m >= 1024 } else { k >= 1024 && k.is_multiple_of(256) };
-        k > 0 && awkward && part.columns >= 256 && (PACK_FROM_ROWS..=PART_ROWS).contains(&part.rows)
+        k > 0 && awkward && part.columns >= 256 && (COPY_FROM_ROWS..=PART_ROWS).contains(&part.rows)
     }
 
     unsafe fn compute_in_place(&self, part: OutputBlock) {
@@ -170,6 +178,8 @@ impl Operands<'_> {
                     unsafe { self.strip(part, a, k.clone(), &strip) };
                 }
             }
+            // SAFETY: as for this function.
+            Source::InPlace(b) if self.product.copies_right() => unsafe { self.copied_strips(part, a, k, b) },
             Source::InPlace(b) => {
                 let n = self.product.n;
                 let whole = part.columns / 16 * 16;
@@ -198,6 +208,31 @@ impl Operands<'_> {
                         );
                     }
                 }
+            }
+        }
+    }
+
+    /// Computes all columns of the part over one block of k, from copies of strips of B that stay
+    /// in the first-level cache. Separate because of its stack frame.
+    #[inline(never)]
+    unsafe fn copied_strips(&self, part: OutputBlock, a: Left, k: Range<usize>, b: &[f32]) {
+        let n = self.product.n;
+        let columns = PackedShape { k: k.len(), n: part.columns };
+        let mut buffer = StripCopy(MaybeUninit::uninit());
+        let to: *mut f32 = buffer.0.as_mut_ptr().cast();
+        for index in 0..columns.n_panels() {
+            let panel = columns.panel(index);
+            let column = part.column + panel.column;
+            // SAFETY: the panel lies within B, and the copy has room for the widest panel.
+            unsafe {
+                let from = Block { start: b.as_ptr().add(k.start * n + column), stride: n };
+                pack::copy(from, Block { start: to, stride: panel.stride }, k.len(), panel.columns);
+                self.strip(
+                    part,
+                    a,
+                    k.clone(),
+                    &Strip { start: to, stride: panel.stride, column, columns: panel.columns },
+                );
             }
         }
     }

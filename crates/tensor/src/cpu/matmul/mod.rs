@@ -42,8 +42,8 @@ pub struct Epilogue<'a> {
 
 /// Products with fewer multiply-adds (about 15 us) run on one thread.
 const PARALLEL_FROM: usize = 1 << 20;
-/// With fewer rows than this, B is read too few times to be worth packing.
-const PACK_FROM_ROWS: usize = 24;
+/// With fewer rows than this, B is read too few times to be worth copying.
+const COPY_FROM_ROWS: usize = 24;
 /// Up to this number of floats B is read in place, since it stays in the second-level cache.
 const IN_PLACE: usize = 1 << 18;
 
@@ -60,9 +60,13 @@ impl Product {
 
     /// Whether B is packed first.
     fn packs(&self) -> bool {
-        let Product { m, n, k, transpose_b, .. } = *self;
-        let worth_it = m >= PACK_FROM_ROWS && (!n.is_multiple_of(16) || k.saturating_mul(n) > IN_PLACE);
-        n > 1 && (transpose_b || worth_it)
+        self.n > 1 && self.transpose_b
+    }
+
+    /// Whether strips of B are copied before they are read, if B is not packed.
+    fn copies_right(&self) -> bool {
+        let Product { m, n, k, .. } = *self;
+        m >= COPY_FROM_ROWS && (!n.is_multiple_of(16) || k.saturating_mul(n) > IN_PLACE)
     }
 
     /// The number of multiply-adds.
