@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::{COPY_FROM_ROWS, Epilogue, Product};
+use super::{COPY_FROM_ROWS, Epilogue, Pieces, Product};
 use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
 use crate::cpu::pack::{self, Block};
 use crate::cpu::packed::{PackedShape, Right, Strip};
@@ -28,6 +28,7 @@ const PART_COLUMNS: usize = 64;
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
     InPlace(&'a [f32]),
+    Pieces(&'a [f32], Pieces<'a>),
     Packed(Right<'a>),
 }
 
@@ -75,8 +76,9 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     // it. With fewer rows they are cut until there are enough tasks.
     let tallest = m.div_ceil(PART_ROWS);
     let enough = match b {
-        Source::InPlace(_) if product.copies_right() => TASKS.div_ceil(n.div_ceil(PART_COLUMNS)),
-        _ => TASKS,
+        Source::InPlace(_) if !product.copies_right() => TASKS,
+        Source::Packed(_) => TASKS,
+        Source::InPlace(_) | Source::Pieces(..) => TASKS.div_ceil(n.div_ceil(PART_COLUMNS)),
     };
     let row_parts = if m >= MANY_ROWS { tallest } else { tallest.max(enough.min(m / LEAST_ROWS)) };
     // Parts side by side would write to the same cache lines if rows do not fill whole lines.
@@ -179,7 +181,9 @@ impl Operands<'_> {
                 }
             }
             // SAFETY: as for this function.
-            Source::InPlace(b) if self.product.copies_right() => unsafe { self.copied_strips(part, a, k, b) },
+            Source::InPlace(b) if self.product.copies_right() => unsafe { self.copied_strips(part, a, k, b, None) },
+            // SAFETY: as above.
+            Source::Pieces(b, pieces) => unsafe { self.copied_strips(part, a, k, b, Some(pieces)) },
             Source::InPlace(b) => {
                 let n = self.product.n;
                 let whole = part.columns / 16 * 16;
@@ -215,7 +219,7 @@ impl Operands<'_> {
     /// Computes all columns of the part over one block of k, from copies of strips of B that stay
     /// in the first-level cache. Separate because of its stack frame.
     #[inline(never)]
-    unsafe fn copied_strips(&self, part: OutputBlock, a: Left, k: Range<usize>, b: &[f32]) {
+    unsafe fn copied_strips(&self, part: OutputBlock, a: Left, k: Range<usize>, b: &[f32], pieces: Option<Pieces>) {
         let n = self.product.n;
         let columns = PackedShape { k: k.len(), n: part.columns };
         let mut buffer = StripCopy(MaybeUninit::uninit());
@@ -223,10 +227,30 @@ impl Operands<'_> {
         for index in 0..columns.n_panels() {
             let panel = columns.panel(index);
             let column = part.column + panel.column;
-            // SAFETY: the panel lies within B, and the copy has room for the widest panel.
+            let copy = |first: usize, at: Range<usize>| {
+                let from = Block { start: b[first * n + column..].as_ptr(), stride: n };
+                // SAFETY: B has the rows, the panel lies within its columns, and the copy has room
+                // for the widest panel.
+                unsafe {
+                    let to = Block { start: to.add((at.start - k.start) * panel.stride), stride: panel.stride };
+                    pack::copy(from, to, at.len(), panel.columns);
+                }
+            };
+            match pieces {
+                None if k.is_empty() => {}
+                None => copy(k.start, k.clone()),
+                Some(pieces) => {
+                    let mut at = k.start;
+                    while at < k.end {
+                        let piece = pieces.piece(at);
+                        let end = k.end.min(pieces.ends[piece] as usize);
+                        copy(piece * pieces.step + at - pieces.start(piece), at..end);
+                        at = end;
+                    }
+                }
+            }
+            // SAFETY: the copy has the rows and columns of the panel.
             unsafe {
-                let from = Block { start: b.as_ptr().add(k.start * n + column), stride: n };
-                pack::copy(from, Block { start: to, stride: panel.stride }, k.len(), panel.columns);
                 self.strip(
                     part,
                     a,

@@ -122,6 +122,35 @@ pub fn matmul_packed(
     run(pool, &sizes, a, Source::Packed(Right { shape, packed }), c, epilogue);
 }
 
+/// Computes `C = A * B`, where the rows of B are those of some pieces of an array.
+pub(crate) fn matmul_of_pieces(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32], pieces: Pieces, c: &mut [f32]) {
+    let n_rows = pieces.ends.last().map_or(0, |&end| end as usize);
+    let fits =
+        !sizes.transpose_b && n_rows == sizes.k && b.len() == product(&[pieces.ends.len(), pieces.step, sizes.n]);
+    check(sizes, a, fits, c, Epilogue::default());
+    run(pool, sizes, a, Source::Pieces(b, pieces), c, Epilogue::default());
+}
+
+/// Rows of an array that is cut into pieces of `step` rows: the first ones of each piece.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pieces<'a> {
+    /// The number of rows that are taken of each piece and of the pieces before it.
+    pub ends: &'a [u32],
+    pub step: usize,
+}
+
+impl Pieces<'_> {
+    /// The number of rows that are taken of the pieces before a piece.
+    pub fn start(&self, piece: usize) -> usize {
+        piece.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
+    }
+
+    /// The piece that holds row `at` of those that are taken.
+    pub fn piece(&self, at: usize) -> usize {
+        self.ends.partition_point(|&end| end as usize <= at)
+    }
+}
+
 /// Computes `C[i] = A[i] * B[i]` for `batch` products of the same sizes, stored one after the
 /// other.
 ///

@@ -5,7 +5,7 @@ use super::order::Order;
 use super::row::{Backward, Half, backward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
-use crate::cpu::matmul::{Epilogue, PackedShape, Product, matmul, matmul_packed};
+use crate::cpu::matmul::{Epilogue, PackedShape, Product, matmul, matmul_of_pieces, matmul_packed};
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
@@ -79,12 +79,13 @@ struct Job<'a> {
     sizes: Sizes,
     inputs: Inputs<'a>,
     upstream: Upstream<'a>,
+    order: &'a Order<'a>,
     /// The gradients of the input's products.
     dx: DisjointMut<'a, f32>,
     /// The gradients of the states' products, if they differ.
     own: DisjointMut<'a, f32>,
     /// The states as the kernel saw them, and as the candidate's part of the kernel saw them if
-    /// that differs.
+    /// that differs; of each row up to its end.
     seen: DisjointMut<'a, f32>,
     reset: DisjointMut<'a, f32>,
 }
@@ -135,11 +136,15 @@ impl Job<'_> {
         let (width, n_kept) = (self.step.n_gates() * units, self.step.n_kept() * units);
         let place = row * time + t;
         let at = place * units..(place + 1) * units;
+        let seen_at = self.order.place(row, t);
         let [h_before, c_before] = self.before(row, t);
         // SAFETY: only this thread works on the row.
-        let (dx, seen) = unsafe { (self.dx.slice(place * width, width), self.seen.slice(at.start, units)) };
-        // SAFETY: as above.
-        let reset = if resets_before(self.step) { unsafe { self.reset.slice(at.start, units) } } else { &mut [] };
+        let dx = unsafe { self.dx.slice(place * width, width) };
+        let reset = match seen_at {
+            // SAFETY: as above.
+            Some(at) if resets_before(self.step) => unsafe { self.reset.slice(at * units, units) },
+            _ => &mut [],
+        };
         let mut of_row = Backward {
             dy: &self.upstream.d_sequence[at.clone()],
             dh: scratch.dh,
@@ -154,8 +159,9 @@ impl Job<'_> {
             product: scratch.product,
             reset,
         };
-        if part == Half::First {
-            self.inputs.dropped(row, h_before, seen);
+        if let (Half::First, Some(at)) = (part, seen_at) {
+            // SAFETY: as above.
+            self.inputs.dropped(row, h_before, unsafe { self.seen.slice(at * units, units) });
         }
         if self.inputs.counts(place) {
             // SAFETY: the caller guarantees that the processor supports the instructions.
@@ -219,11 +225,13 @@ pub fn backward(
     let seen = take(&mut scratch, steps * units);
     let own = take(&mut scratch, if has_own_gradient(step) { steps * width } else { 0 });
     let reset = take(&mut scratch, if resets_before(step) { steps * units } else { 0 });
+    let order = Order::new(&inputs, sizes, &mut scratch);
     let job = Job {
         step,
         sizes,
         inputs,
         upstream,
+        order: &order,
         dx: DisjointMut::new(dx),
         own: DisjointMut::new(own),
         seen: DisjointMut::new(seen),
@@ -232,7 +240,7 @@ pub fn backward(
     let [d_h, d_c] = states.map(DisjointMut::new);
     let parts: &[Half] = if resets_before(step) { &[Half::First, Half::Second] } else { &[Half::First] };
     let compute = backward_kernel(Isa::active());
-    let (per_task, order) = (sizes.rows_per_task(), Order::new(&inputs, sizes, &mut scratch));
+    let per_task = sizes.rows_per_task();
     pool.run(if units == 0 { 0 } else { sizes.n_tasks() }, &|task| {
         let first = task * per_task;
         let n_rows = per_task.min(batch - first);
@@ -265,8 +273,9 @@ pub fn backward(
         for t in (0..end).rev() {
             for &part in parts {
                 run(part, t, &mut scratch);
-                let Scratch { dz, product, .. } = &mut scratch;
-                matmul_packed(pool, n_rows, false, dz, shape, kernel, product, Epilogue::default());
+                let n = order.not_ended(first, n_rows, t);
+                let (dz, product) = (&scratch.dz[..n * width], &mut scratch.product[..n * units]);
+                matmul_packed(pool, n, false, dz, shape, kernel, product, Epilogue::default());
             }
             for i in 0..n_rows {
                 job.add_product(order.row(first + i), t, scratch.row(i, units, width));
@@ -281,12 +290,22 @@ pub fn backward(
             unsafe { d_c.slice(order.row(first + i) * units, units) }.copy_from_slice(dc);
         }
     });
-    let sums = kernel_gradient(step, sizes);
+    let pieces = order.pieces();
     let dz = if has_own_gradient(step) { &*own } else { &*dx };
     let candidate = take(&mut scratch, if resets_before(step) { units * width } else { 0 });
-    matmul(pool, &sums, seen, dz, d_kernel, Epilogue::default(), scratch);
+    let mut multiply = |states: &[f32], to: &mut [f32]| {
+        let sums = kernel_gradient(step, sizes);
+        match pieces {
+            None => matmul(pool, &sums, states, dz, to, Epilogue::default(), scratch),
+            Some(pieces) => {
+                let k = pieces.start(batch);
+                matmul_of_pieces(pool, &Product { k, ..sums }, &states[..k * units], dz, pieces, to);
+            }
+        }
+    };
+    multiply(seen, d_kernel);
     if resets_before(step) {
-        matmul(pool, &sums, reset, dz, candidate, Epilogue::default(), scratch);
+        multiply(reset, candidate);
         for (to, from) in d_kernel.chunks_exact_mut(width.max(1)).zip(candidate.chunks_exact(width.max(1))) {
             to[2 * units..].copy_from_slice(&from[2 * units..]);
         }

@@ -97,8 +97,9 @@ pub fn forward(
                 Cell::Gru { reset_after: false } => &[Half::First, Half::Second],
                 _ => &[Half::First],
             };
+            let n = order.not_ended(first, n_rows, t);
             for &part in parts {
-                matmul_packed(pool, n_rows, false, left, shape, kernel, z, epilogue);
+                matmul_packed(pool, n, false, &left[..n * units], shape, kernel, &mut z[..n * width], epilogue);
                 for i in 0..n_rows {
                     let place = order.row(first + i) * time + t;
                     let (y, kept) = results(place);

@@ -90,7 +90,7 @@ impl Case {
         let mut sequence = zeros(batch * time * units);
         let [mut h, mut c] = [zeros(batch * units), zeros(batch * units * two)];
         let mut kept = zeros(batch * time * units * self.step.n_kept());
-        let mut scratch = zeros(forward_scratch_len(&self.step, self.sizes));
+        let mut scratch = vec![f32::NAN; forward_scratch_len(&self.step, self.sizes)];
         let results = Results { sequence: &mut sequence, last: [&mut h, &mut c], kept: &mut kept };
         forward(pool, &self.step, self.sizes, &self.x, self.inputs(), results, &mut scratch);
         let (mut dx, mut d_kernel) = (zeros(self.x.len()), zeros(self.kernel.len()));
@@ -103,7 +103,7 @@ impl Case {
         };
         let gradients =
             Gradients { x: &mut dx, kernel: &mut d_kernel, bias: &mut d_bias, states: [&mut d_h, &mut d_c] };
-        let mut scratch = zeros(backward_scratch_len(&self.step, self.sizes));
+        let mut scratch = vec![f32::NAN; backward_scratch_len(&self.step, self.sizes)];
         backward(pool, &self.step, self.sizes, self.inputs(), upstream, gradients, &mut scratch);
         d_h.extend(d_c);
         [sequence, h, c, dx, d_h, d_kernel, d_bias]
@@ -137,6 +137,26 @@ fn threads_and_neighbours_change_no_bit() {
                     assert_eq!(bits(&all[rows.start * width..rows.end * width]), bits(few), "{cell:?} rows {rows:?}");
                 }
             }
+        }
+    }
+}
+
+/// The gradient of the kernel is the sum over the rows, although steps after a row's end are left
+/// out: here the steps of several rows share a block of a product.
+#[test]
+fn kernel_gradients_are_sums_over_rows() {
+    let mut dice = Dice::new("sums over rows");
+    for (cell, masked) in CELLS.into_iter().flat_map(|cell| [(cell, true), (cell, false)]) {
+        let case = Case::new(usual(cell, masked, true), Sizes { batch: 25, time: 60, units: 20 }, &mut dice);
+        let [.., kernel, bias] = case.run(&Pool::new(2));
+        let (mut of_kernel, mut of_bias) = (vec![0.0; kernel.len()], vec![0.0; bias.len()]);
+        for row in 0..25 {
+            let [.., kernel, bias] = case.rows(row..row + 1).run(&Pool::new(1));
+            of_kernel.iter_mut().zip(kernel).for_each(|(sum, one)| *sum += one);
+            of_bias.iter_mut().zip(bias).for_each(|(sum, one)| *sum += one);
+        }
+        for (all, sum) in kernel.iter().chain(&bias).zip(of_kernel.iter().chain(&of_bias)) {
+            assert!((all - sum).abs() <= 1e-4 * sum.abs().max(1.0), "{cell:?}, masked: {masked}: {all} {sum}");
         }
     }
 }
