@@ -38,6 +38,22 @@ pub fn for_reading(bytes: &[u8]) {
     let _ = bytes;
 }
 
+/// Prefetches `n` floats from `at` into the second-level cache: more of them than the first level
+/// holds are needed soon.
+#[inline(always)]
+pub fn soon(at: *const f32, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        for i in (0..n).step_by(16) {
+            // SAFETY: a prefetch may name any address and accesses nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(at.wrapping_add(i).cast()) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (at, n);
+}
+
 /// A table whose rows are accessed in random order.
 pub struct Prefetch<T> {
     start: *const T,

@@ -6,6 +6,7 @@ use super::row::{Backward, Half, backward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
 use crate::cpu::matmul::{Epilogue, PackedShape, Product, matmul, matmul_of_pieces, matmul_packed};
+use crate::cpu::prefetch;
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
@@ -137,6 +138,13 @@ impl Job<'_> {
         let place = row * time + t;
         let at = place * units..(place + 1) * units;
         let seen_at = self.order.place(row, t);
+        // Those of the step before, which is next: between two steps of a row lie those of all
+        // others.
+        let before =
+            |values: &[f32], n: usize| prefetch::soon(values.as_ptr().wrapping_add((place * n).wrapping_sub(n)), n);
+        before(self.upstream.kept, n_kept);
+        before(self.upstream.d_sequence, units);
+        prefetch::soon(self.dx.as_mut_ptr().wrapping_add((place * width).wrapping_sub(width)), width);
         let [h_before, c_before] = self.before(row, t);
         // SAFETY: only this thread works on the row.
         let dx = unsafe { self.dx.slice(place * width, width) };

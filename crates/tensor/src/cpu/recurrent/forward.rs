@@ -5,6 +5,7 @@ use super::row::{Forward, Half, forward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
 use crate::cpu::matmul::{Epilogue, PackedShape, matmul_packed};
+use crate::cpu::prefetch;
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
@@ -103,6 +104,9 @@ pub fn forward(
                 for i in 0..n_rows {
                     let place = order.row(first + i) * time + t;
                     let (y, kept) = results(place);
+                    // Those of the next step: between two steps of a row lie those of all others.
+                    prefetch::soon(x.as_ptr().wrapping_add((place + 1) * width), width);
+                    prefetch::soon(kept.as_ptr().wrapping_add(n_kept), n_kept);
                     let own = i * units..(i + 1) * units;
                     let mut row = Forward {
                         x: &x[place * width..(place + 1) * width],
