@@ -146,6 +146,23 @@ fn batch_norm_of_images() -> Case {
     Case::new("batch norm of images", &loss, &train, feeds)
 }
 
+/// A frozen start of a network, as in transfer learning: batch norm with fixed statistics, with and
+/// without a bias and a relu, one of them computed from its statistics after the convolution.
+fn frozen_images() -> Case {
+    let g = Graph::new();
+    let x = dense_placeholder(&g, "x", &[9, 8, 3]);
+    let y = dense_placeholder(&g, "y", &[1]);
+    let row = |name: &str, n: usize| g.constant(uniform(name, &[1, 1, 1, n]).unwrap());
+    let first = Conv2d::new(20, 3).trainable(false).apply(&x);
+    let first = (first * (row("variance", 20) + 0.1).rsqrt() + row("shift", 20)).relu();
+    let second = Conv2d::new(5, 3).trainable(false).use_bias(false).apply(&first);
+    let second = row("shift 2", 5) + row("factor", 5) * second;
+    let loss = (Dense::new(1).apply(&second.mean_axes([1, 2])) - &y).square().mean();
+    let train = Optimizer::new(Adam::default(), 0.01).minimize(&loss);
+    let feeds = vec![(x, uniform("x", &[10, 9, 8, 3]).unwrap()), (y, uniform("y", &[10, 1]).unwrap())];
+    Case::new("frozen images", &loss, &train, feeds)
+}
+
 /// Causal attention with layer norms and a residual.
 fn attention() -> Case {
     let g = Graph::new();
@@ -196,6 +213,7 @@ fn all_cases() -> Vec<Case> {
         wide_and_deep(),
         batch_norm(),
         batch_norm_of_images(),
+        frozen_images(),
         attention(),
         lstm(),
     ]

@@ -180,7 +180,7 @@ fn products() {
         let (mut c, mut scratch) = (zeros(p.m * p.n), zeros(p.scratch_len()));
         let flops = 2.0 * (p.m * p.n * p.k) as f64;
         let bound = flops / peak() / 1e3;
-        let finish = Epilogue { bias: Some(&bias), relu: true };
+        let finish = Epilogue { bias: Some(&bias), relu: true, ..Epilogue::default() };
         let mut us = [f64::INFINITY; 4];
         for _ in 0..6 {
             // Alternate, so that a disturbance affects all alike.
@@ -232,7 +232,7 @@ fn convolutions() {
         let taps = filter.len() / s.out_channels;
         let vectors = 2 * pixels * taps * s.out_channels.next_multiple_of(16);
         let mut scratch = zeros(conv2d_scratch_len(&s));
-        let finish = Epilogue { bias: Some(&bias), relu: true };
+        let finish = Epilogue { bias: Some(&bias), relu: true, ..Epilogue::default() };
         row(&format!("{name}, forward"), vectors, &mut |pool| {
             conv2d(pool, &s, &x, &filter, &mut y, finish, &mut scratch)
         });

@@ -10,7 +10,7 @@ use estimand_tensor::parallel::{DisjointMut, Pool};
 use estimand_tensor::{Array, DType, Dims, Element, Error, MAX_RANK, Result};
 use smallvec::SmallVec;
 
-use super::kernel::{Fused, Member, fused};
+use super::kernel::{After, Fused, Member, fused};
 use super::operands::{KernelCall, View, ViewMut};
 use super::workspace::Workspace;
 use super::{CompiledStep, CpuExecutable, Work};
@@ -90,7 +90,7 @@ impl CpuExecutable {
             Work::Tile(_) | Work::View => return Ok(0),
             Work::Write { staged } => return Ok(self.write_scratch(step, staged, dims)),
             Work::Summed(summed) => return Ok(summed.scratch_bytes(&dims[step.inputs[summed.like]])),
-            Work::Node { .. } | Work::PooledProduct { .. } | Work::PooledGradient { .. } => {}
+            Work::Node(_) | Work::PooledProduct { .. } | Work::PooledGradient { .. } => {}
         }
         let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
         let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
@@ -112,12 +112,10 @@ impl CpuExecutable {
                 Work::Tile(tile) => self.run_tile(i, tile, workspace)?,
                 Work::Summed(summed) => self.run_summed(i, summed, workspace)?,
                 Work::View | Work::Write { .. } => {}
-                Work::Node { bias, relu } => {
-                    self.call(i, position, workspace, |call| call.dispatch(*bias, *relu))?;
-                }
-                Work::PooledProduct { bias, relu, pool } => {
+                Work::Node(after) => self.call(i, position, workspace, |call| call.dispatch(*after))?,
+                Work::PooledProduct { after, pool } => {
                     let pool = &self.program.body().node(*pool).op;
-                    self.call(i, position, workspace, |call| call.pooled_product(pool, *bias, *relu))?;
+                    self.call(i, position, workspace, |call| call.pooled_product(pool, *after))?;
                 }
                 Work::PooledGradient { pool } => {
                     let pool = &self.program.body().node(*pool).op;
@@ -332,7 +330,7 @@ fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
 
 impl KernelCall<'_, '_> {
     /// Calls the kernel of the step.
-    fn dispatch(&mut self, bias: bool, relu: bool) -> Result<()> {
+    fn dispatch(&mut self, after: After) -> Result<()> {
         let node = self.node;
         match &node.op {
             Op::DimSize(op) => self.dim_size(op),
@@ -359,9 +357,9 @@ impl KernelCall<'_, '_> {
             Op::Cumulate(op) => self.cumulate(op),
             Op::TopK(op) => self.top_k(op),
 
-            Op::MatMul(op) => self.matmul(op, bias, relu),
+            Op::MatMul(op) => self.matmul(op, after),
             Op::BatchMatMul(op) => self.batch_matmul(op),
-            Op::Conv2d(op) => self.conv2d(op, bias, relu),
+            Op::Conv2d(op) => self.conv2d(op, after),
             Op::Conv2dBackpropInput(op) => self.conv2d_backprop_input(op),
             Op::Conv2dBackpropFilter(op) => self.conv2d_backprop_filter(op),
             Op::DepthwiseConv2d(op) => self.depthwise_conv2d(op),

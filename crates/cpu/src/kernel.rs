@@ -6,7 +6,10 @@ use estimand_graph::cost::{Operands, count, product};
 use estimand_graph::op::{Op, Window};
 use estimand_graph::{Body, Cost, FusedKernel, Kernel, NodeId, Value};
 use estimand_tensor::Reduction;
+use estimand_tensor::cpu::matmul::Epilogue;
 use smallvec::{SmallVec, smallvec};
+
+use super::operands::View;
 
 /// A kernel of the passes in `pass/`.
 #[derive(Clone, Debug)]
@@ -23,15 +26,11 @@ pub(crate) enum Fused {
         made: Vec<Value>,
         sums: Vec<Sum>,
     },
-    /// A product that adds a bias (the step's last input) and possibly a relu to its result while
-    /// it is in cache.
+    /// A product that changes its result while it is in cache.
     Product {
         /// The MatMul or Conv2D.
         node: NodeId,
-        /// Whether the last input is a bias.
-        bias: bool,
-        /// Whether negative results become 0.
-        relu: bool,
+        after: After,
         /// The MaxPool that is applied to a convolution's result image by image, as a
         /// [`Fused::Which`].
         pool: Option<NodeId>,
@@ -48,6 +47,44 @@ pub(crate) enum Fused {
         /// The MaxPoolGrad.
         pool: NodeId,
     },
+}
+
+/// The operations of a product on its result, in their order. The inputs of those that have any
+/// follow the operands.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct After {
+    /// Whether a bias is added.
+    pub bias: bool,
+    /// Whether a row of factors is multiplied, and another row added.
+    pub scale: bool,
+    /// Whether negative results become 0.
+    pub relu: bool,
+}
+
+impl After {
+    /// The operations and the inputs of a step, if it is a product without a pooling.
+    pub fn of(kernel: &Kernel) -> Option<After> {
+        match fused(kernel) {
+            None => Some(After::default()),
+            Some(Fused::Product { after, pool: None, .. }) => Some(*after),
+            Some(_) => None,
+        }
+    }
+
+    /// The operations, for the inputs after the operands.
+    pub fn epilogue<'a>(self, inputs: &[View<'a>]) -> Epilogue<'a> {
+        let (bias, scale) = inputs.split_at(usize::from(self.bias));
+        Epilogue {
+            bias: bias.first().map(|bias| bias.as_slice()),
+            scale: self.scale.then(|| [scale[0].as_slice(), scale[1].as_slice()]),
+            relu: self.relu,
+        }
+    }
+
+    /// The number of operations on each element.
+    fn count(self) -> usize {
+        usize::from(self.bias) + 2 * usize::from(self.scale) + usize::from(self.relu)
+    }
 }
 
 /// A sum or mean over all axes but the last.
@@ -100,9 +137,11 @@ impl FusedKernel for Fused {
             Fused::Elementwise(_) | Fused::Summed { .. } => {
                 self.nodes().into_iter().map(op).collect::<Vec<_>>().join("+")
             }
-            Fused::Product { node, bias, relu, pool } => {
+            Fused::Product { node, after, pool } => {
+                let named = [(after.bias, "+bias"), (after.scale, "+scale"), (after.relu, "+relu")];
+                let after: String = named.into_iter().filter(|(yes, _)| *yes).map(|(_, name)| name).collect();
                 let pool = pool.map_or(String::new(), |pool| format!("+{}+which", op(pool)));
-                format!("{}{}{}{pool}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
+                format!("{}{after}{pool}", op(*node))
             }
             Fused::Which(node) => format!("{}+which", op(*node)),
             Fused::PooledGradient { node, pool } => format!("{}+{}+bias", op(*pool), op(*node)),
@@ -118,7 +157,7 @@ impl FusedKernel for Fused {
                 let space = x.iter().map(|dims| count(dims)).max().unwrap_or(0);
                 operands.all(product(&[members.len() + sums.len(), space]))
             }
-            Fused::Product { node, pool, bias, relu } => {
+            Fused::Product { node, pool, after } => {
                 let (flops, out) = match (op(*node), *pool) {
                     (Op::Conv2d(conv), Some(pool)) => {
                         let out = convolved(&conv.window, x[0], x[1]);
@@ -127,7 +166,7 @@ impl FusedKernel for Fused {
                     }
                     (op, _) => (op.rules().cost(operands).flops, count(y[0])),
                 };
-                operands.all(flops.saturating_add(product(&[usize::from(*bias) + usize::from(*relu), out])))
+                operands.all(flops.saturating_add(product(&[after.count(), out])))
             }
             Fused::PooledGradient { node, .. } => operands.all(match op(*node) {
                 // The gradient of the bias is one sum over all pixels. The gradient of the pooling

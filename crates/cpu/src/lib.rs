@@ -38,7 +38,7 @@ use estimand_tensor::{Array, DType, Error, Result};
 use indexmap::IndexMap;
 use smallvec::SmallVec;
 
-use kernel::{Fused, fused};
+use kernel::{After, Fused, fused};
 use plan::{Place, Plan};
 use state::CpuState;
 use summed::Summed;
@@ -152,10 +152,10 @@ enum Work {
     Summed(Summed),
     /// The result is the input in another shape.
     View,
-    /// A kernel of `call`, with the bias and relu of a product.
-    Node { bias: bool, relu: bool },
+    /// A kernel of `call`; a product with its operations on the result.
+    Node(After),
     /// A convolution followed by a max pooling of its result.
-    PooledProduct { bias: bool, relu: bool, pool: NodeId },
+    PooledProduct { after: After, pool: NodeId },
     /// The gradients of a convolution from the gradient of the max pooling after it.
     PooledGradient { pool: NodeId },
     /// Writes a variable; `staged` lists the inputs that are copied before anything is written.
@@ -190,10 +190,10 @@ impl CpuExecutable {
                 Some(Fused::Summed { members, made, sums }) => {
                     Work::Summed(Summed::new(&program, step, members, made, sums)?)
                 }
-                Some(Fused::Which(_)) => Work::Node { bias: false, relu: false },
-                Some(Fused::Product { bias, relu, pool: None, .. }) => Work::Node { bias: *bias, relu: *relu },
-                Some(Fused::Product { bias, relu, pool: Some(pool), .. }) => {
-                    Work::PooledProduct { bias: *bias, relu: *relu, pool: *pool }
+                Some(Fused::Which(_)) => Work::Node(After::default()),
+                Some(Fused::Product { after, pool: None, .. }) => Work::Node(*after),
+                Some(Fused::Product { after, pool: Some(pool), .. }) => {
+                    Work::PooledProduct { after: *after, pool: *pool }
                 }
                 Some(Fused::PooledGradient { pool, .. }) => Work::PooledGradient { pool: *pool },
                 None if plan::is_view(&program, &step.kernel) => Work::View,
@@ -201,7 +201,7 @@ impl CpuExecutable {
                     Op::Assign(_) | Op::Apply(_) => {
                         Work::Write { staged: CpuExecutable::staged(&plan, step, &n_writers) }
                     }
-                    _ => Work::Node { bias: false, relu: false },
+                    _ => Work::Node(After::default()),
                 },
             };
             let inputs = step.inputs.iter().map(|v| plan.number[v]).collect();

@@ -4,6 +4,7 @@ use estimand_graph::op::{BatchMatMul, MatMul};
 use estimand_tensor::Result;
 use estimand_tensor::cpu::matmul::{Epilogue, Product, batched_matmul, matmul};
 
+use super::kernel::After;
 use super::operands::{KernelCall, View, floats};
 
 /// Bytes of scratch memory of a product.
@@ -28,11 +29,11 @@ fn matrix_product(a: &[usize], b: &[usize], transpose_a: bool, transpose_b: bool
 }
 
 impl KernelCall<'_, '_> {
-    /// Computes a matrix product, with a bias (the last input) and a relu if requested.
-    pub(super) fn matmul(&mut self, op: &MatMul, bias: bool, relu: bool) -> Result<()> {
+    /// Computes a matrix product and the operations on it.
+    pub(super) fn matmul(&mut self, op: &MatMul, after: After) -> Result<()> {
         let (x, y) = (&self.x, &mut self.y[0]);
         let scratch = floats(self.scratch);
-        let epilogue = Epilogue { bias: bias.then(|| x[x.len() - 1].as_slice()), relu };
+        let epilogue = after.epilogue(&x[2..]);
         let product = matrix_product(x[0].dims, x[1].dims, op.transpose_a, op.transpose_b);
         matmul(self.pool, &product, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
         Ok(())

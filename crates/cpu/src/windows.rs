@@ -3,11 +3,11 @@
 use estimand_graph::op::*;
 use estimand_tensor::cpu::conv::{self, ConvShape};
 use estimand_tensor::cpu::depthwise::{self, DepthwiseShape};
-use estimand_tensor::cpu::matmul::Epilogue;
 use estimand_tensor::cpu::pool2d::{self, PoolShape};
 use estimand_tensor::cpu::window;
 use estimand_tensor::{Error, Result};
 
+use super::kernel::After;
 use super::operands::{KernelCall, floats};
 
 /// The margins of a window on images of these sizes.
@@ -102,7 +102,7 @@ pub(super) fn pooled_scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usiz
 
 impl KernelCall<'_, '_> {
     /// A convolution followed by a max pooling.
-    pub(super) fn pooled_product(&mut self, pool: &Op, bias: bool, relu: bool) -> Result<()> {
+    pub(super) fn pooled_product(&mut self, pool: &Op, after: After) -> Result<()> {
         let (Op::Conv2d(Conv2d { window }), Op::MaxPool(MaxPool { window: pool })) = (&self.node.op, pool) else {
             return Err(Error::internal(format!("{} of {}", pool.name(), self.node.op.name())));
         };
@@ -116,7 +116,7 @@ impl KernelCall<'_, '_> {
             &shape,
             x[0].as_slice(),
             x[1].as_slice(),
-            Epilogue { bias: bias.then(|| x[2].as_slice()), relu },
+            after.epilogue(&x[2..]),
             &pool_of(&shape, pool),
             y.as_mut_slice(),
             which.as_mut_slice(),
@@ -144,10 +144,10 @@ impl KernelCall<'_, '_> {
         conv::conv2d_backprop_filter_pooled(self.pool, &shape, x[0].as_slice(), pooling, dfilter, dbias, scratch)
     }
 
-    pub(super) fn conv2d(&mut self, op: &Conv2d, bias: bool, relu: bool) -> Result<()> {
+    pub(super) fn conv2d(&mut self, op: &Conv2d, after: After) -> Result<()> {
         let (x, y, scratch) = (&self.x, &mut self.y[0], floats(self.scratch));
         let shape = conv_shape(&op.window, x[0].dims, x[1].dims);
-        let epilogue = Epilogue { bias: bias.then(|| x[2].as_slice()), relu };
+        let epilogue = after.epilogue(&x[2..]);
         conv::conv2d(self.pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
         Ok(())
     }

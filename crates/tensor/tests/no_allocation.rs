@@ -67,7 +67,7 @@ fn kernels_do_not_allocate() {
         let p = Product { m, n, k, transpose_a, transpose_b };
         let (a, b, mut c) = (vec![0.5; m * k], vec![0.5; k * n], vec![0.0; m * n]);
         let (bias, mut scratch) = (vec![1.0; n], vec![0.0; p.scratch_len()]);
-        let epilogue = Epilogue { bias: Some(&bias), relu: true };
+        let epilogue = Epilogue { bias: Some(&bias), relu: true, ..Epilogue::default() };
         assert_no_allocation("matmul", || matmul(&pool, &p, &a, &b, &mut c, epilogue, &mut scratch));
     }
     for padding in [0, 1] {

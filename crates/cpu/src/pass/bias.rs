@@ -7,7 +7,7 @@ use estimand_graph::{Kernel, Op, Program, Value};
 use estimand_tensor::{Binary, DType, Unary};
 use smallvec::smallvec;
 
-use crate::kernel::{Fused, fused};
+use crate::kernel::{After, Fused};
 
 pub(crate) fn fold_bias(mut program: Program) -> Program {
     let body = program.body.clone();
@@ -39,7 +39,8 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
                     products.remove(&program.steps[at].outputs[0]);
                     let product = &mut program.steps[at];
                     let node = product.kernel.node();
-                    product.kernel = Fused::Product { node, bias: true, relu: false, pool: None }.into();
+                    product.kernel =
+                        Fused::Product { node, after: After { bias: true, ..After::default() }, pool: None }.into();
                     product.inputs.push(bias);
                     product.outputs = smallvec![step.outputs[0]];
                     *is_removed = true;
@@ -51,9 +52,8 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
             Op::Unary(Unary::Relu) => {
                 if let Some(&at) = products.get(&step.inputs[0]) {
                     let product = &mut program.steps[at];
-                    let bias = matches!(fused(&product.kernel), Some(Fused::Product { bias: true, .. }));
-                    product.kernel =
-                        Fused::Product { node: product.kernel.node(), bias, relu: true, pool: None }.into();
+                    let after = After { relu: true, ..After::of(&product.kernel).unwrap_or_default() };
+                    product.kernel = Fused::Product { node: product.kernel.node(), after, pool: None }.into();
                     product.outputs = smallvec![step.outputs[0]];
                     products.remove(&step.inputs[0]);
                     *is_removed = true;

@@ -9,6 +9,7 @@ mod fuse;
 mod group;
 mod pool;
 mod pooled;
+mod scale;
 mod singles;
 mod summed;
 mod which;
@@ -18,12 +19,13 @@ use estimand_graph::pass::Pass;
 pub(crate) use singles::group_singles;
 
 /// All passes, in the order they run.
-pub(crate) const ALL: [Pass; 7] = [
+pub(crate) const ALL: [Pass; 8] = [
     Pass { name: "pool", run: pool::pool_after_relu },
     Pass { name: "which", run: which::remember_the_largest },
     Pass { name: "pooled", run: pooled::gradients_of_pooled },
     Pass { name: "bias", run: bias::fold_bias },
     Pass { name: "convolve", run: pooled::pool_what_is_convolved },
+    Pass { name: "scale", run: scale::fold_scale },
     Pass { name: "fuse", run: fuse::fuse },
     Pass { name: "sum", run: summed::sum_what_is_computed },
 ];

@@ -13,7 +13,7 @@ use estimand_graph::op::{Op, Reduce, Reduction};
 use estimand_graph::{Kernel, Program, Step, Value};
 use smallvec::smallvec;
 
-use crate::kernel::{Fused, fused};
+use crate::kernel::{After, Fused, fused};
 
 pub(crate) fn gradients_of_pooled(mut program: Program) -> Program {
     let mut readers: HashMap<Value, Vec<usize>> = HashMap::new();
@@ -40,7 +40,7 @@ pub(crate) fn gradients_of_pooled(mut program: Program) -> Program {
 }
 
 /// Removes computing steps.
-fn remove(program: &mut Program, is_removed: &[bool]) {
+pub(super) fn remove(program: &mut Program, is_removed: &[bool]) {
     let mut removed = is_removed.iter();
     program.steps.retain(|_| !*removed.next().unwrap_or(&false));
     program.n_compute -= is_removed.iter().filter(|removed| **removed).count();
@@ -62,11 +62,8 @@ pub(crate) fn pool_what_is_convolved(mut program: Program) -> Program {
                 if let Some(&at) = convolved.get(&step.inputs[0]) {
                     let (pool, outputs) = (Some(*pool), step.outputs.clone());
                     let product = &mut program.steps[at];
-                    let (bias, relu) = match fused(&product.kernel) {
-                        Some(Fused::Product { bias, relu, .. }) => (*bias, *relu),
-                        _ => (false, false),
-                    };
-                    product.kernel = Fused::Product { node: product.kernel.node(), bias, relu, pool }.into();
+                    let after = After::of(&product.kernel).unwrap_or_default();
+                    product.kernel = Fused::Product { node: product.kernel.node(), after, pool }.into();
                     product.outputs = outputs;
                     *is_removed = true;
                 }

@@ -37,10 +37,23 @@ pub(crate) struct Tile<'a> {
     pub columns: usize,
     /// Whether to add to C instead of overwriting it.
     pub accumulate: bool,
-    /// A row of `columns` floats that is added to each row of C at the end; null for none.
+    /// What is applied to C at the end.
+    pub finish: Finish,
+}
+
+/// The last operations on a result. Each row of floats has as many as C has columns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finish {
+    /// A row that is added to each row of C; null for none.
     pub bias: *const f32,
-    /// Whether to replace negative results by zero at the end.
+    /// Then a row that is multiplied with each row of C, and one that is added; null for none.
+    pub scale: [*const f32; 2],
+    /// Whether to replace negative results by zero.
     pub relu: bool,
+}
+
+impl Finish {
+    pub const NONE: Finish = Finish { bias: std::ptr::null(), scale: [std::ptr::null(); 2], relu: false };
 }
 
 /// Repeats a product for several left operands, such as the rows of an image.
@@ -122,18 +135,27 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
                 }
             }
         }
-        if !t.bias.is_null() {
+        let Finish { bias, scale: [scale, shift], relu } = t.finish;
+        if !bias.is_null() {
             for v in 0..NV {
-                let bias = load(t.bias.add(column), v);
+                let bias = load(bias.add(column), v);
                 for r in 0..R {
                     sum[r][v] = S::add(sum[r][v], bias);
+                }
+            }
+        }
+        if !scale.is_null() {
+            for v in 0..NV {
+                let (scale, shift) = (load(scale.add(column), v), load(shift.add(column), v));
+                for r in 0..R {
+                    sum[r][v] = S::add(S::mul(sum[r][v], scale), shift);
                 }
             }
         }
         for r in 0..R {
             let c = c.add(r * t.c_row);
             for v in 0..NV {
-                let x = if t.relu { S::max(S::splat(0.0), sum[r][v]) } else { sum[r][v] };
+                let x = if relu { S::max(S::splat(0.0), sum[r][v]) } else { sum[r][v] };
                 match v + 1 == NV {
                     true => S::store_masked(c.add(v * S::LANES), x, mask),
                     false => S::store(c.add(v * S::LANES), x),

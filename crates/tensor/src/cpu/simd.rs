@@ -29,6 +29,7 @@ pub(crate) unsafe trait Simd: Copy {
     /// Stores the lanes of the mask; accesses no memory outside the mask.
     unsafe fn store_masked(to: *mut f32, v: Self::Vector, mask: Self::Mask);
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn div(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// `v` in the lanes where `a == b`, zero elsewhere.
     unsafe fn where_equal(a: Self::Vector, b: Self::Vector, v: Self::Vector) -> Self::Vector;
@@ -126,6 +127,10 @@ unsafe impl Simd for Portable {
     #[inline(always)]
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector {
         lanes(|i| a[i] + b[i])
+    }
+    #[inline(always)]
+    unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+        lanes(|i| a[i] * b[i])
     }
     #[inline(always)]
     unsafe fn div(a: Self::Vector, b: Self::Vector) -> Self::Vector {
@@ -230,6 +235,7 @@ mod x86 {
         load_masked(from: *const f32, mask: __mmask16) -> __m512 = _mm512_maskz_loadu_ps(mask, from);
         store_masked(to: *mut f32, v: __m512, mask: __mmask16) = _mm512_mask_storeu_ps(to, mask, v);
         add(a: __m512, b: __m512) -> __m512 = _mm512_add_ps(a, b);
+        mul(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
         div(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
         where_equal(a: __m512, b: __m512, v: __m512) -> __m512 =
             _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b), v);
@@ -251,6 +257,7 @@ mod x86 {
         load_masked(from: *const f32, mask: __m256i) -> __m256 = _mm256_maskload_ps(from, mask);
         store_masked(to: *mut f32, v: __m256, mask: __m256i) = _mm256_maskstore_ps(to, mask, v);
         add(a: __m256, b: __m256) -> __m256 = _mm256_add_ps(a, b);
+        mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
         div(a: __m256, b: __m256) -> __m256 = _mm256_div_ps(a, b);
         where_equal(a: __m256, b: __m256, v: __m256) -> __m256 =
             _mm256_and_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(a, b), v);

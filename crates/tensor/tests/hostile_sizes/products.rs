@@ -37,7 +37,8 @@ fn matmuls() {
                     let (a, b) = (vec![1.0; len], vec![1.0; len]);
                     let bias = [1.0; 4];
                     let one = |pool: &_| {
-                        let epilogue = Epilogue { bias: (n == 4).then_some(&bias[..]), relu: true };
+                        let epilogue =
+                            Epilogue { bias: (n == 4).then_some(&bias[..]), relu: true, ..Epilogue::default() };
                         none(matmul(pool, &product, &a, &b, &mut vec![0.0; len], epilogue, &mut [0.0; 64]))
                     };
                     let many =
@@ -94,7 +95,7 @@ fn short_operands() {
             });
         }
         attacks.refused("a bias of another length", |pool| {
-            let epilogue = Epilogue { bias: Some(&[1.0; 3]), relu: false };
+            let epilogue = Epilogue { bias: Some(&[1.0; 3]), relu: false, ..Epilogue::default() };
             none(matmul(pool, &Product::new(4, 4, 4), &[1.0; 16], &[1.0; 16], &mut [0.0; 16], epilogue, &mut [0.0; 64]))
         });
     });

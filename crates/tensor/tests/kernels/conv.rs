@@ -91,14 +91,22 @@ fn input_gradient(pool: &Pool, s: &ConvShape, filter: &[f32], dy: &[f32]) -> Vec
 fn forward_is_the_sum_over_the_window() {
     for s in shapes() {
         let (x, filter, bias) = (random(s.input_len(), 1), random(s.filter_len(), 2), random(s.out_channels, 3));
+        let scale = [random(s.out_channels, 13), random(s.out_channels, 14)];
         for (with_bias, relu) in [(false, false), (true, false), (true, true)] {
+            // The last case has everything.
+            let with_scale = relu;
             let mut want = vec![0.0; s.output_len()];
             for_each_term(&s, |i, f, o| want[o] += f64::from(x[i]) * f64::from(filter[f]));
             for (i, y) in want.iter_mut().enumerate() {
-                *y += if with_bias { f64::from(bias[i % s.out_channels]) } else { 0.0 };
+                let channel = i % s.out_channels;
+                *y += if with_bias { f64::from(bias[channel]) } else { 0.0 };
+                if with_scale {
+                    *y = *y * f64::from(scale[0][channel]) + f64::from(scale[1][channel]);
+                }
                 *y = if relu { y.max(0.0) } else { *y };
             }
-            let epilogue = Epilogue { bias: with_bias.then_some(&bias[..]), relu };
+            let scale = with_scale.then(|| [&scale[0][..], &scale[1][..]]);
+            let epilogue = Epilogue { bias: with_bias.then_some(&bias[..]), scale, relu };
             let got = on_every_machine(&format!("{s:?}"), |pool| forward(pool, &s, &x, &filter, epilogue));
             assert_close(&got, &want, 1.0, &format!("{s:?}"));
         }
@@ -144,7 +152,7 @@ fn pooled_convolution_is_two_kernels() {
             window: window([2, 3], [2, 1], [1, 1], [0, 1], [0, 0]),
         };
         let (x, filter, bias) = (random(s.input_len(), 1), random(s.filter_len(), 2), random(s.out_channels, 3));
-        let epilogue = Epilogue { bias: Some(&bias), relu: true };
+        let epilogue = Epilogue { bias: Some(&bias), relu: true, ..Epilogue::default() };
         let one = Pool::new(1);
         let mut want = vec![f32::NAN; 2 * p.output_len()];
         let (y, which) = want.split_at_mut(p.output_len());

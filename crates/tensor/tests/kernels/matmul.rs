@@ -131,7 +131,7 @@ fn a_row_does_not_feel_its_batch() {
     for (n, k) in [(1, 50), (10, 256), (16, 20), (100, 69), (256, 640), (1000, 300)] {
         let (a, b) = (random(128 * k, 7), random(k * n, 8));
         let bias = random(n, 9);
-        let epilogue = Epilogue { bias: Some(&bias), relu: true };
+        let epilogue = Epilogue { bias: Some(&bias), relu: true, ..Epilogue::default() };
         let rows = |m: usize, first: usize| {
             product(Pool::global(), &Product::new(m, n, k), &a[first * k..(first + m) * k], &b, epilogue)
         };
@@ -158,7 +158,7 @@ fn the_epilogue_is_applied_once_at_the_end() {
                     if relu && x < 0.0 { 0.0 } else { x }
                 };
                 let want: Vec<f32> = plain.iter().enumerate().map(finish).collect();
-                let epilogue = Epilogue { bias: with_bias.then_some(&bias[..]), relu };
+                let epilogue = Epilogue { bias: with_bias.then_some(&bias[..]), relu, ..Epilogue::default() };
                 let what = format!("{p:?}, bias {with_bias}, relu {relu}");
                 let got = on_every_machine(&what, |pool| product(pool, &p, &a, &b, epilogue));
                 assert_same_bits(&got, &want, &what);
@@ -169,7 +169,7 @@ fn the_epilogue_is_applied_once_at_the_end() {
 
 #[test]
 fn relu_keeps_nan() {
-    let epilogue = Epilogue { bias: None, relu: true };
+    let epilogue = Epilogue { bias: None, relu: true, ..Epilogue::default() };
     for n in [1, 2] {
         let got = on_every_machine("relu of NaN", |pool| {
             product(pool, &Product::new(1, n, 1), &[f32::NAN], &vec![1.0; n], epilogue)

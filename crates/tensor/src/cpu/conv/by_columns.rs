@@ -7,7 +7,7 @@
 use super::segments::{Stretches, for_each_block};
 use super::{ConvShape, run};
 use crate::cpu::matmul::Epilogue;
-use crate::cpu::microkernel::{Kernels, Repeat, Tile};
+use crate::cpu::microkernel::{Finish, Kernels, Repeat, Tile};
 use crate::cpu::packed::Right;
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
@@ -56,10 +56,7 @@ pub(super) fn convolve(
         let offset = |i: usize| stretches.offset(i);
         for_each_block(stretches.n, stretches.len, offset, |block| {
             let strip = right.strip(task % n_strips, block.first);
-            let bias = match epilogue.bias {
-                Some(bias) if block.is_last => bias[strip.column..].as_ptr(),
-                _ => std::ptr::null(),
-            };
+            let finish = if block.is_last { epilogue.finish(strip.column) } else { Finish::NONE };
             for group in 0..groups.n {
                 let place = (first * rows.of_image() + group * groups.pixels * groups.repeat) * n + strip.column;
                 let tile = Tile {
@@ -76,8 +73,7 @@ pub(super) fn convolve(
                     c_row: n,
                     columns: strip.columns,
                     accumulate: block.first > 0,
-                    bias,
-                    relu: block.is_last && epilogue.relu,
+                    finish,
                 };
                 let repeat = Repeat { n: groups.repeat, a_step: rows.row_step, c_step: groups.pixels * n };
                 // SAFETY: a position of the window lies within the (padded) image; the panels are

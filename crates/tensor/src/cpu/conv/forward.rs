@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::segments::{Stretches, for_each_block};
 use super::{ConvShape, Cut, by_columns, run};
 use crate::cpu::matmul::Epilogue;
-use crate::cpu::microkernel::{Kernels, Repeat, Tile};
+use crate::cpu::microkernel::{Finish, Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
 use crate::cpu::pool2d::{PoolShape, max_pool_which_here};
 use crate::cpu::size::product;
@@ -55,7 +55,7 @@ pub fn conv2d(
     scratch: &mut [f32],
 ) {
     shape.check(x.len(), filter.len(), y.len());
-    assert!(epilogue.bias.is_none_or(|bias| bias.len() == shape.out_channels), "bias of {shape:?}");
+    assert!(epilogue.fits(shape.out_channels), "epilogue of {shape:?}");
     if y.is_empty() {
         return;
     }
@@ -123,7 +123,7 @@ pub fn conv2d_max_pooled(
     shape.check_pooling(pooling);
     shape.check(x.len(), filter.len(), pooling.input_len());
     assert_eq!((y.len(), which.len()), (pooling.output_len(), pooling.output_len()), "results of {pooling:?}");
-    assert!(epilogue.bias.is_none_or(|bias| bias.len() == shape.out_channels), "bias of {shape:?}");
+    assert!(epilogue.fits(shape.out_channels), "epilogue of {shape:?}");
     if y.is_empty() {
         return;
     }
@@ -204,10 +204,6 @@ fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: 
         |i| stretches.offset(i),
         |block| {
             for strip in right.strips(block.first) {
-                let bias = match epilogue.bias {
-                    Some(bias) if block.is_last => bias[strip.column..].as_ptr(),
-                    _ => std::ptr::null(),
-                };
                 let tile = Tile {
                     a: x.as_ptr(),
                     a_row,
@@ -220,8 +216,7 @@ fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: 
                     c_row: n,
                     columns: strip.columns,
                     accumulate: block.first > 0,
-                    bias,
-                    relu: block.is_last && epilogue.relu,
+                    finish: if block.is_last { epilogue.finish(strip.column) } else { Finish::NONE },
                 };
                 let repeat = Repeat { n: rows, a_step: row_step, c_step: row_len };
                 // SAFETY: a position of the window lies within the (padded) image, so every element

@@ -10,7 +10,7 @@ use super::forward::{conv2d_scratch_len, convolve, filter_shape};
 use super::segments::for_each_block;
 use super::{ConvShape, Cut, run};
 use crate::cpu::matmul::Epilogue;
-use crate::cpu::microkernel::{Kernels, Repeat, Tile};
+use crate::cpu::microkernel::{Finish, Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
 use crate::cpu::simd::{Simd, for_every_isa};
 use crate::cpu::size::product;
@@ -201,8 +201,7 @@ impl Gradient<'_> {
                     c_row: n,
                     columns: strip.columns,
                     accumulate: block.first > 0,
-                    bias: std::ptr::null(),
-                    relu: false,
+                    finish: Finish::NONE,
                 };
                 let repeat = Repeat { n: images, a_step: shape.out_image_len(), c_step: image_step };
                 // SAFETY: the segments are rows of each image's gradient; panels are padded;

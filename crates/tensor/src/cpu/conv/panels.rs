@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::ConvShape;
 use super::segments::{BlockOfK, Stretches};
-use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
+use crate::cpu::microkernel::{BLOCK_K, Finish, Kernels, Tile};
 use crate::cpu::pack::{self, Block};
 use crate::cpu::packed::PackedShape;
 use crate::cpu::simd::{Simd, for_every_isa};
@@ -133,8 +133,7 @@ impl Panels<'_> {
                         c_row: channels,
                         columns: strip.columns,
                         accumulate,
-                        bias: std::ptr::null(),
-                        relu: false,
+                        finish: Finish::NONE,
                     };
                     if !left.is_empty() {
                         (tile.a, tile.a_k) = (left[i * STEP..].as_ptr(), WIDTH);

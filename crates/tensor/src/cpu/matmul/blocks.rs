@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::{COPY_FROM_ROWS, Epilogue, Pieces, Product};
-use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
+use crate::cpu::microkernel::{BLOCK_K, Finish, Kernels, Tile};
 use crate::cpu::pack::{self, Block};
 use crate::cpu::packed::{PackedShape, Right, Strip};
 use crate::parallel::Pool;
@@ -267,10 +267,6 @@ impl Operands<'_> {
         let is_last = k.end == self.product.k;
         // SAFETY: the strip lies within C and the bias; the caller guarantees A and B.
         unsafe {
-            let bias = match self.epilogue.bias {
-                Some(bias) if is_last => bias.as_ptr().add(strip.column),
-                _ => std::ptr::null(),
-            };
             let tile = Tile {
                 a: a.start,
                 a_row: a.row,
@@ -283,8 +279,7 @@ impl Operands<'_> {
                 c_row: self.product.n,
                 columns: strip.columns,
                 accumulate: k.start > 0,
-                bias,
-                relu: is_last && self.epilogue.relu,
+                finish: if is_last { self.epilogue.finish(strip.column) } else { Finish::NONE },
             };
             Kernels::active().run(&tile, part.rows);
         }

@@ -11,6 +11,7 @@ mod blocks;
 use blocks::{Source, run};
 
 use super::matvec::matvec;
+use super::microkernel::Finish;
 pub use super::packed::PackedShape;
 use super::packed::Right;
 use super::size::product;
@@ -31,13 +32,34 @@ pub struct Product {
     pub transpose_b: bool,
 }
 
-/// The operations on a result before it is stored: `relu(row + bias)`. Each part is optional.
+/// The operations on a result before it is stored: `relu((row + bias) * factor + shift)`. Each part
+/// is optional.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Epilogue<'a> {
     /// One value per column, added to each row.
     pub bias: Option<&'a [f32]>,
+    /// A factor for each column, and a number that is added after it.
+    pub scale: Option<[&'a [f32]; 2]>,
     /// Whether to replace negative results by zero.
     pub relu: bool,
+}
+
+impl Epilogue<'_> {
+    /// Whether each part has a number for each of `n` columns.
+    pub(crate) fn fits(&self, n: usize) -> bool {
+        self.bias.is_none_or(|bias| bias.len() == n)
+            && self.scale.is_none_or(|scale| scale.iter().all(|part| part.len() == n))
+    }
+
+    /// The operations on the columns from `column` on.
+    pub(crate) fn finish(&self, column: usize) -> Finish {
+        let row = |part: &[f32]| part[column..].as_ptr();
+        Finish {
+            bias: self.bias.map_or(Finish::NONE.bias, row),
+            scale: self.scale.map_or(Finish::NONE.scale, |scale| scale.map(row)),
+            relu: self.relu,
+        }
+    }
 }
 
 /// Products with fewer multiply-adds (about 15 us) run on one thread.
@@ -191,7 +213,7 @@ pub fn batched_matmul(
 fn check(sizes: &Product, a: &[f32], b_fits: bool, c: &[f32], epilogue: Epilogue) {
     let Product { m, n, k, .. } = *sizes;
     assert!(a.len() == product(&[m, k]) && b_fits && c.len() == product(&[m, n]), "operands of {sizes:?}");
-    assert!(epilogue.bias.is_none_or(|bias| bias.len() == n), "bias of {sizes:?}");
+    assert!(epilogue.fits(n), "epilogue of {sizes:?}");
 }
 
 /// The product for `n == 1`: dot products with the rows of A or, if A is transposed, the row vector
@@ -214,10 +236,11 @@ fn one_column(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32], c: &mut [f32],
             }
         });
     }
-    let bias = epilogue.bias.map(|bias| bias[0]);
-    if bias.is_some() || epilogue.relu {
+    let (bias, scale) = (epilogue.bias.map(|bias| bias[0]), epilogue.scale.map(|scale| scale.map(|part| part[0])));
+    if bias.is_some() || scale.is_some() || epilogue.relu {
         for x in c {
             *x = bias.map_or(*x, |bias| *x + bias);
+            *x = scale.map_or(*x, |[factor, shift]| *x * factor + shift);
             // Like the tile kernels: a NaN stays NaN.
             *x = if epilogue.relu && 0.0 > *x { 0.0 } else { *x };
         }

@@ -68,7 +68,7 @@ pub fn forward(
     let [last_h, last_c] = results.last.map(DisjointMut::new);
     let has_c = step.n_states() == 2;
     let compute = forward_kernel(Isa::active());
-    let epilogue = Epilogue { bias: step.has_bias().then_some(inputs.bias), relu: false };
+    let epilogue = Epilogue { bias: step.has_bias().then_some(inputs.bias), ..Epilogue::default() };
     let (per_task, order) = (sizes.rows_per_task(), Order::new(&inputs, sizes, &mut scratch));
     pool.run(sizes.n_tasks(), &|task| {
         let first = task * per_task;
