@@ -27,16 +27,17 @@ const STRIP: usize = 48;
 /// From this distance between pixels on (in floats), the left operand is copied, if it is used for
 /// this number of columns at least.
 const COPY_LEFT_FROM: usize = 256;
-const COPY_LEFT_COLUMNS: usize = 128;
+const COPY_LEFT_COLUMNS: usize = 48;
 /// From this number of channels on, the right operand is copied, if it is used for this number of
 /// rows at least.
 const COPY_RIGHT_FROM: usize = 192;
 const COPY_RIGHT_ROWS: usize = 48;
 
-/// The rows of one tile: of the product, and how many.
+/// The rows of one tile: where they begin in the product and in the image, and how many.
 #[derive(Clone, Copy, Default)]
 struct Panel {
     row: usize,
+    offset: usize,
     rows: usize,
 }
 
@@ -73,9 +74,10 @@ impl Panels<'_> {
     fn next(&self, row: &mut usize, height: usize) -> ([Panel; PANELS], usize) {
         let (mut panels, mut n) = ([Panel::default(); PANELS], 0);
         while *row < self.rows.end && n < PANELS {
-            let end = self.rows.end.min((*row / self.stretches.len + 1) * self.stretches.len);
-            let rows = (end - *row).div_ceil((end - *row).div_ceil(height));
-            panels[n] = Panel { row: *row, rows };
+            let (stretch, rest) = (*row / self.stretches.len, *row % self.stretches.len);
+            let left = (self.stretches.len - rest).min(self.rows.end - *row);
+            let rows = left.div_ceil(left.div_ceil(height));
+            panels[n] = Panel { row: *row, offset: self.stretches.offset(stretch) + rest, rows };
             (n, *row) = (n + 1, *row + rows);
         }
         (panels, n)
@@ -95,16 +97,10 @@ impl Panels<'_> {
         while row < rows.end {
             let (panels, n) = self.next(&mut row, kernels.panel_height());
             let panels = &panels[..n];
-            let from = |panel: &Panel| {
-                let (stretch, rest) = (panel.row / self.stretches.len, panel.row % self.stretches.len);
-                self.x[self.stretches.offset(stretch) + rest..].as_ptr()
-            };
             if !left.is_empty() {
-                for (panel, to) in panels.iter().zip(left.chunks_exact_mut(STEP)) {
-                    // SAFETY: every pixel of the block lies within the image; the panel has room
-                    // for a block of k.
-                    unsafe { copy(from(panel), a_k, block, panel.rows, to.as_mut_ptr()) };
-                }
+                // SAFETY: every pixel of the block lies within the image; there is room for a block
+                // of k of all panels.
+                unsafe { copy(self.x.as_ptr(), a_k, block, panels, left.as_mut_ptr()) };
             }
             for index in 0..columns.n_panels() {
                 let strip = columns.panel(index);
@@ -122,7 +118,7 @@ impl Panels<'_> {
                 for (i, panel) in panels.iter().enumerate() {
                     let place = (panel.row - rows.start) * channels + strip.column;
                     let mut tile = Tile {
-                        a: from(panel),
+                        a: self.x[panel.offset..].as_ptr(),
                         a_row: 1,
                         a_k,
                         segments: block.segments,
@@ -150,28 +146,32 @@ impl Panels<'_> {
 }
 
 for_every_isa! {
-    /// Copies `rows` floats for each k of a block, from one pixel to the next `a_k` apart.
+    /// Copies the rows of all panels for each k of a block, from one pixel to the next `a_k` apart.
     ///
     /// # Safety
-    /// `from` must be readable at all segments of the block, and `to` writable for 16 floats for
-    /// each k.
-    unsafe fn copy(from: *const f32, a_k: usize, block: &BlockOfK, rows: usize, to: *mut f32) = copy_generic
+    /// `from` must be readable for the panels at all segments of the block, and `to` writable for
+    /// the panels.
+    unsafe fn copy(from: *const f32, a_k: usize, block: &BlockOfK, panels: &[Panel], to: *mut f32) = copy_generic
 }
 
 #[inline(always)]
-unsafe fn copy_generic<S: Simd>(from: *const f32, a_k: usize, block: &BlockOfK, rows: usize, mut to: *mut f32) {
+unsafe fn copy_generic<S: Simd>(from: *const f32, a_k: usize, block: &BlockOfK, panels: &[Panel], mut to: *mut f32) {
     for &segment in block.segments {
         // Where there is one pixel there is no next one, and the step to it is never used.
         let mut from = from.wrapping_add(segment);
         for _ in 0..block.segment_len {
-            let mut i = 0;
-            while i < rows {
-                // SAFETY: masked to the rows, which the caller guarantees.
-                unsafe {
-                    let mask = S::mask((rows - i).min(S::LANES));
-                    S::store(to.add(i), S::load_masked(from.wrapping_add(i), mask));
+            // All panels of a pixel: its channels lie side by side.
+            for (i, panel) in panels.iter().enumerate() {
+                let (from, to) = (from.wrapping_add(panel.offset), to.wrapping_add(i * STEP));
+                let mut row = 0;
+                while row < panel.rows {
+                    // SAFETY: masked to the rows, which the caller guarantees.
+                    unsafe {
+                        let mask = S::mask((panel.rows - row).min(S::LANES));
+                        S::store(to.add(row), S::load_masked(from.wrapping_add(row), mask));
+                    }
+                    row += S::LANES;
                 }
-                i += S::LANES;
             }
             (from, to) = (from.wrapping_add(a_k), to.wrapping_add(WIDTH));
         }
