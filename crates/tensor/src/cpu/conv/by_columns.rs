@@ -16,15 +16,22 @@ use crate::parallel::{DisjointMut, Pool};
 const LARGE: usize = 3 << 18;
 /// The number of tasks, if there are enough images.
 const TASKS: usize = 16;
+/// The number of floats of the images that are computed together: all strips read them.
+const TOGETHER: usize = 1 << 20;
 
 /// Whether the filter is large for the images.
 pub(super) fn suits(shape: &ConvShape) -> bool {
     shape.filter_len() >= LARGE && shape.output_len() > 0
 }
 
-/// The number of floats of all images with their margin.
+/// The number of images that are computed together.
+fn together(shape: &ConvShape) -> usize {
+    (TOGETHER / shape.padded_len().max(1)).clamp(1, shape.batch.max(1))
+}
+
+/// The number of floats of these images with their margin.
 pub(super) fn scratch_len(shape: &ConvShape) -> usize {
-    if shape.window.is_padded() { product(&[shape.batch, shape.padded_len()]) } else { 0 }
+    if shape.window.is_padded() { product(&[together(shape), shape.padded_len()]) } else { 0 }
 }
 
 /// Computes the convolution, for a shape that [`suits`].
@@ -37,8 +44,27 @@ pub(super) fn convolve(
     epilogue: Epilogue,
     scratch: &mut [f32],
 ) {
+    let together = together(shape);
+    let (image_len, out_len) = (shape.image_len(), shape.out_image_len());
+    for first in (0..shape.batch).step_by(together) {
+        let shape = ConvShape { batch: together.min(shape.batch - first), ..*shape };
+        let x = &x[first * image_len..][..shape.input_len()];
+        let y = &mut y[first * out_len..][..shape.output_len()];
+        convolve_together(pool, &shape, x, right, y, epilogue, scratch);
+    }
+}
+
+fn convolve_together(
+    pool: &Pool,
+    shape: &ConvShape,
+    x: &[f32],
+    right: Right,
+    y: &mut [f32],
+    epilogue: Epilogue,
+    scratch: &mut [f32],
+) {
     let (x, image_len, pitch) = if shape.window.is_padded() {
-        let padded = &mut scratch[..scratch_len(shape)];
+        let padded = &mut scratch[..shape.batch * shape.padded_len()];
         shape.pad_all(pool, x, padded);
         (&*padded, shape.padded_len(), shape.padded_pitch())
     } else {
