@@ -84,7 +84,8 @@ fn matmuls() {
 #[test]
 fn short_operands() {
     in_child("products::short_operands", |attacks| {
-        let product = Product { m: 40, n: 24, k: 8, transpose_a: false, transpose_b: false };
+        // With B transposed there is scratch memory.
+        let product = Product { m: 40, n: 24, k: 8, transpose_a: false, transpose_b: true };
         let (a, b, c) = (40 * 8, 8 * 24, 40 * 24);
         for (a, b, c, scratch) in
             [(0, b, c, 4096), (a, 0, c, 4096), (a, b, 0, 4096), (a, b, c, 0), (a, b, c - 1, 4096), (a + 1, b, c, 4096)]
