@@ -13,14 +13,14 @@ use estimand_tensor::{Binary, DType, Dim, Unary};
 use super::pooled::remove;
 use crate::kernel::{After, Fused};
 
-/// A convolution with a single reader, and how far it was followed.
+/// A value with a single reader that may become a part of a folded convolution.
 #[derive(Clone, Copy)]
 enum Found {
-    /// The step of the convolution.
+    /// The result of a convolution: its step.
     Convolution(usize),
-    /// The same, the step that multiplies it, and its factors.
+    /// That result times factors: both steps, and the factors.
     Multiplied(usize, usize, Value),
-    /// The step that does all three.
+    /// The result of a folded convolution: its step.
     Scaled(usize),
 }
 

@@ -38,8 +38,8 @@ pub fn for_reading(bytes: &[u8]) {
     let _ = bytes;
 }
 
-/// Prefetches `n` floats from `at` into the second-level cache: more of them than the first level
-/// holds are needed soon.
+/// Prefetches `n` floats from `at` into the second-level cache. Use it for data that is needed soon
+/// but does not fit the first level.
 #[inline(always)]
 pub fn soon(at: *const f32, n: usize) {
     #[cfg(target_arch = "x86_64")]

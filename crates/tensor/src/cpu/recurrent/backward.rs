@@ -138,8 +138,8 @@ impl Job<'_> {
         let place = row * time + t;
         let at = place * units..(place + 1) * units;
         let seen_at = self.order.place(row, t);
-        // Those of the step before, which is next: between two steps of a row lie those of all
-        // others.
+        // Fetch the step before, which this row computes next. The other rows of the task come
+        // first, so the processor does not foresee it.
         let before =
             |values: &[f32], n: usize| prefetch::soon(values.as_ptr().wrapping_add((place * n).wrapping_sub(n)), n);
         before(self.upstream.kept, n_kept);

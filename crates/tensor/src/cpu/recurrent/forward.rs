@@ -104,7 +104,8 @@ pub fn forward(
                 for i in 0..n_rows {
                     let place = order.row(first + i) * time + t;
                     let (y, kept) = results(place);
-                    // Those of the next step: between two steps of a row lie those of all others.
+                    // Fetch this row's next step. The other rows of the task come first, so the
+                    // processor does not foresee it.
                     prefetch::soon(x.as_ptr().wrapping_add((place + 1) * width), width);
                     prefetch::soon(kept.as_ptr().wrapping_add(n_kept), n_kept);
                     let own = i * units..(i + 1) * units;
