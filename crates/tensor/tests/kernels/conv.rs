@@ -61,6 +61,8 @@ fn shapes() -> Vec<ConvShape> {
         shape(3, 3, 4, 300, 292, window([3, 3], one, one, one, one)),
         shape(3, 2, 3, 520, 1536, window(one, one, one, none, none)),
         shape(2, 3, 3, 900, 880, window(one, [2, 2], one, none, none)),
+        // A smaller filter on few pixels.
+        shape(8, 5, 5, 160, 144, window([1, 3], one, one, [0, 1], [0, 1])),
         // Many channels, and rows of the filter that several tasks share.
         shape(2, 17, 16, 260, 200, window([1, 2], one, one, none, one)),
         // A single large image.

@@ -14,6 +14,9 @@ use crate::parallel::{DisjointMut, Pool};
 
 /// With fewer floats the filter stays in the second-level cache, or nearly so.
 const LARGE: usize = 3 << 18;
+/// With few pixels even a smaller filter takes longer to read than to multiply.
+const FEW_PIXELS: usize = 512;
+const LARGE_FOR_FEW_PIXELS: usize = 1 << 16;
 /// The number of tasks, if there are enough images.
 const TASKS: usize = 16;
 /// The number of floats of the images that are computed together: all strips read them.
@@ -21,7 +24,9 @@ const TOGETHER: usize = 1 << 20;
 
 /// Whether the filter is large for the images.
 pub(super) fn suits(shape: &ConvShape) -> bool {
-    shape.filter_len() >= LARGE && shape.output_len() > 0
+    let pixels = product(&[shape.batch, shape.out_height(), shape.out_width()]);
+    let large = if pixels <= FEW_PIXELS { LARGE_FOR_FEW_PIXELS } else { LARGE };
+    shape.filter_len() >= large && shape.output_len() > 0
 }
 
 /// The number of images that are computed together.

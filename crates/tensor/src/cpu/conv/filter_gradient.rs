@@ -43,6 +43,9 @@ impl Cut {
         let images_per_set = (BLOCK_K / pixels.max(1)).max(1);
         let n_sets = shape.batch.div_ceil(images_per_set);
         let n_groups = GROUPS.min(PARTIALS / shape.filter_len().max(1)).clamp(1, n_sets.max(1));
+        // A power of two divides most numbers of images: three groups of eight images would be
+        // unequal tasks.
+        let n_groups = 1 << n_groups.ilog2();
         let images_per_group = product(&[n_sets.div_ceil(n_groups), images_per_set]);
         let rows = shape.taps().div_ceil((GROUPS / 2).div_ceil(n_groups)).max(LEAST_ROWS);
         Cut {
