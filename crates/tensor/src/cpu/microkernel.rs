@@ -8,6 +8,7 @@
 //! the thread, so none of them changes the bits.
 
 use super::isa::Isa;
+use super::prefetch;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
 use super::simd::{Portable, Simd};
@@ -15,10 +16,14 @@ use super::simd::{Portable, Simd};
 /// The length of a block of k.
 pub(crate) const BLOCK_K: usize = 256;
 
+/// The number of rows of B between the one that is read and the one that is prefetched. A panel of
+/// B and the rows of A do not both fit the first-level cache.
+const B_AHEAD: usize = 8;
+
 /// One block product `C (+)= A * B`, with the operands read in place.
 ///
-/// A is read element by element at `a + row * a_row + segments[s] + kk * a_k` for `kk` in
-/// `0..segment_len`, segment after segment. B is read row by row at `b + k * b_row`, where k
+/// A is read element by element at `a + row * a_row + segment.start + kk * a_k` for `kk` in
+/// `0..segment.len`, segment after segment. B is read row by row at `b + k * b_row`, where k
 /// continues over the segments. Each row of B is read to the end of its last vector: values beyond
 /// `columns` are ignored, but masked loads would cost a tenth. A matrix is a single segment; a
 /// convolution reads its input in place as one segment per filter row.
@@ -27,8 +32,7 @@ pub(crate) struct Tile<'a> {
     pub a: *const f32,
     pub a_row: usize,
     pub a_k: usize,
-    pub segments: &'a [usize],
-    pub segment_len: usize,
+    pub segments: &'a [Segment],
     pub b: *const f32,
     pub b_row: usize,
     pub c: *mut f32,
@@ -39,6 +43,14 @@ pub(crate) struct Tile<'a> {
     pub accumulate: bool,
     /// What is applied to C at the end.
     pub finish: Finish,
+}
+
+/// Some consecutive k of A.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Segment {
+    /// The offset from the beginning of a row of A.
+    pub start: usize,
+    pub len: usize,
 }
 
 /// The last operations on a result. Each row of floats has as many as C has columns.
@@ -108,10 +120,11 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
         // With k = 0 there is no A or B to point into.
         let (first, mut b) = (t.a.wrapping_add(place.a), t.b.wrapping_add(column));
         for &segment in t.segments {
-            let mut a = first.add(segment);
-            for _ in 0..t.segment_len {
+            let mut a = first.add(segment.start);
+            for _ in 0..segment.len {
                 let mut right = [S::splat(0.0); NV];
                 for v in 0..NV {
+                    prefetch::line(b.wrapping_add(B_AHEAD * t.b_row + v * S::LANES));
                     right[v] = S::load(b.add(v * S::LANES));
                 }
                 for r in 0..R {

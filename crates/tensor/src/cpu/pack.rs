@@ -1,6 +1,7 @@
 //! Copies matrix blocks into the layout that the tile kernels read fastest: rows close together,
 //! padded to whole vectors.
 
+use super::prefetch;
 use super::simd::{Simd, for_every_isa};
 
 /// A block of a row-major matrix: its first element and the distance between its rows.
@@ -27,8 +28,13 @@ unsafe fn copy_generic<S: Simd>(from: Block<*const f32>, to: Block<*mut f32>, ro
     unsafe {
         let mask = S::mask(columns - whole);
         for r in 0..rows {
-            let (from, to) = (from.start.add(r * from.stride), to.start.add(r * to.stride));
-            let mut i = 0;
+            let (start, to) = (from.start.add(r * from.stride), to.start.add(r * to.stride));
+            // The rows of a large matrix lie on different pages, which the processor does not
+            // foresee.
+            for i in (0..columns).step_by(16) {
+                prefetch::line(start.wrapping_add(prefetch::AHEAD * from.stride + i));
+            }
+            let (from, mut i) = (start, 0);
             while i < whole {
                 S::store(to.add(i), S::load(from.add(i)));
                 i += S::LANES;

@@ -38,6 +38,19 @@ pub fn for_reading(bytes: &[u8]) {
     let _ = bytes;
 }
 
+/// Prefetches the cache line at `at` for reading.
+#[inline(always)]
+pub fn line(at: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch may name any address and accesses nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 /// Prefetches `n` floats from `at` into the second-level cache. Use it for data that is needed soon
 /// but does not fit the first level.
 #[inline(always)]

@@ -1,4 +1,6 @@
-use estimand_tensor::cpu::matmul::{Epilogue, PackedShape, Product, batched_matmul, matmul, matmul_packed};
+use estimand_tensor::cpu::matmul::{
+    Epilogue, Only, PackedShape, Pieces, Product, batched_matmul, matmul, matmul_of, matmul_packed,
+};
 use estimand_tensor::parallel::Pool;
 
 use crate::numbers::{assert_close, assert_same_bits, on_every_machine, random};
@@ -203,6 +205,93 @@ fn packed_weights_give_the_same_bits() {
                 c
             });
             assert_same_bits(&got, &chain(&p, &a, &b), &format!("packed {p:?}"));
+        }
+    }
+}
+
+/// The number of rows that count in pieces of `step` rows: all, none and some of them.
+fn ends(n_pieces: usize, step: usize) -> Vec<u32> {
+    let mut before = 0;
+    let lens = [step, 0, step.div_ceil(2), 1.min(step), step, 0, step.saturating_sub(1)];
+    (0..n_pieces)
+        .map(|i| {
+            before += lens[i % lens.len()] as u32;
+            before
+        })
+        .collect()
+}
+
+/// The rows that count in each piece.
+fn counts(ends: &[u32], step: usize) -> impl Fn(usize) -> bool {
+    move |row| {
+        let before = if row < step { 0 } else { ends[row / step - 1] };
+        row % step < (ends[row / step] - before) as usize
+    }
+}
+
+/// Rows that are left out are 0, and the others have the bits of the whole product.
+#[test]
+fn rows_that_are_left_out_are_zero() {
+    for (n_pieces, step, n, k) in [
+        (3, 5, 20, 17),
+        (64, 50, 40, 64),
+        (9, 33, 512, 64),
+        (30, 40, 64, 300),
+        (2, 300, 33, 1024),
+        (7, 3, 1, 9),
+        (0, 4, 3, 2),
+    ] {
+        let (m, ends) = (n_pieces * step, ends(n_pieces, step));
+        let counts = counts(&ends, step);
+        for (transpose_a, transpose_b) in LAYOUTS {
+            let p = Product { m, n, k, transpose_a, transpose_b };
+            let (a, b, bias) = (random(m * k, 21), random(k * n, 22), random(n, 23));
+            let mut want = law(&p, &a, &b);
+            for (i, row) in want.chunks_exact_mut(n).enumerate() {
+                for (x, bias) in row.iter_mut().zip(&bias) {
+                    *x = if counts(i) { *x + bias } else { 0.0 };
+                }
+            }
+            let got = on_every_machine(&format!("rows of {p:?}"), |pool| {
+                let (mut c, mut scratch) = (vec![f32::NAN; m * n], vec![f32::NAN; p.scratch_len()]);
+                let (only, epilogue) =
+                    (Only::Rows(Pieces { ends: &ends, step }), Epilogue { bias: Some(&bias), ..Epilogue::default() });
+                matmul_of(pool, &p, only, &a, &b, &mut c, epilogue, &mut scratch);
+                c
+            });
+            assert_same_bits(&got, &want, &format!("rows of {p:?}"));
+        }
+    }
+}
+
+/// Terms that are 0 may be left out: no bit changes.
+#[test]
+fn terms_that_are_left_out_add_nothing() {
+    for (n_pieces, step, m, n) in [
+        (3, 5, 20, 17),
+        (64, 50, 64, 512),
+        (7, 300, 40, 33),
+        (11, 100, 1100, 70),
+        (9, 33, 5, 16),
+        (5, 7, 9, 1),
+        (0, 4, 3, 2),
+    ] {
+        let (k, ends) = (n_pieces * step, ends(n_pieces, step));
+        let counts = counts(&ends, step);
+        for (transpose_a, transpose_b) in LAYOUTS {
+            let p = Product { m, n, k, transpose_a, transpose_b };
+            let (a, mut b) = (random(m * k, 24), random(k * n, 25));
+            for (i, x) in b.iter_mut().enumerate() {
+                let term = if transpose_b { i % k } else { i / n };
+                *x = if counts(term) { *x } else { 0.0 };
+            }
+            let got = on_every_machine(&format!("terms of {p:?}"), |pool| {
+                let (mut c, mut scratch) = (vec![f32::NAN; m * n], vec![f32::NAN; p.scratch_len()]);
+                let only = Only::Terms(Pieces { ends: &ends, step });
+                matmul_of(pool, &p, only, &a, &b, &mut c, Epilogue::default(), &mut scratch);
+                c
+            });
+            assert_same_bits(&got, &law(&p, &a, &b), &format!("terms of {p:?}"));
         }
     }
 }

@@ -95,7 +95,6 @@ fn convolve_together(
                     a_row: rows.a_row,
                     a_k: 1,
                     segments: block.segments,
-                    segment_len: block.segment_len,
                     b: strip.start,
                     b_row: strip.stride,
                     // SAFETY: `y` has this pixel. A task writes its strip of channels in the pixels

@@ -209,7 +209,6 @@ fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: 
                     a_row,
                     a_k: 1,
                     segments: block.segments,
-                    segment_len: block.segment_len,
                     b: strip.start,
                     b_row: strip.stride,
                     c: y[strip.column..].as_mut_ptr(),

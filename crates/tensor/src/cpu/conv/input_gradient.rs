@@ -194,7 +194,6 @@ impl Gradient<'_> {
                     a_row: channels,
                     a_k: 1,
                     segments: block.segments,
-                    segment_len: block.segment_len,
                     b: strip.start,
                     b_row: strip.stride,
                     c: columns[strip.column..].as_mut_ptr(),

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::ConvShape;
 use super::segments::{BlockOfK, Stretches};
-use crate::cpu::microkernel::{BLOCK_K, Finish, Kernels, Tile};
+use crate::cpu::microkernel::{BLOCK_K, Finish, Kernels, Segment, Tile};
 use crate::cpu::pack::{self, Block};
 use crate::cpu::packed::PackedShape;
 use crate::cpu::simd::{Simd, for_every_isa};
@@ -90,8 +90,8 @@ impl Panels<'_> {
         let (left, right) = scratch.split_at_mut(if Panels::copies_left(shape) { PANELS * STEP } else { 0 });
         assert!(sums.len() >= rows.len() * channels);
         let a_k = shape.window.stride[1].wrapping_mul(shape.in_channels);
-        let k = block.segments.len() * block.segment_len;
-        let columns = PackedShape { k, n: channels };
+        let k = block.len();
+        let (columns, copied) = (PackedShape { k, n: channels }, [Segment { start: 0, len: k }]);
         let copies_right = Panels::copies_right(shape, rows.len());
         let mut row = rows.start;
         while row < rows.end {
@@ -122,7 +122,6 @@ impl Panels<'_> {
                         a_row: 1,
                         a_k,
                         segments: block.segments,
-                        segment_len: block.segment_len,
                         b,
                         b_row,
                         c: sums[place..].as_mut_ptr(),
@@ -133,7 +132,7 @@ impl Panels<'_> {
                     };
                     if !left.is_empty() {
                         (tile.a, tile.a_k) = (left[i * STEP..].as_ptr(), WIDTH);
-                        (tile.segments, tile.segment_len) = (&[0], k);
+                        tile.segments = &copied;
                     }
                     // SAFETY: every window position lies within the image, and a panel holds the
                     // block; rows of the gradients are read to the end of a vector, for which the
@@ -158,8 +157,8 @@ for_every_isa! {
 unsafe fn copy_generic<S: Simd>(from: *const f32, a_k: usize, block: &BlockOfK, panels: &[Panel], mut to: *mut f32) {
     for &segment in block.segments {
         // Where there is one pixel there is no next one, and the step to it is never used.
-        let mut from = from.wrapping_add(segment);
-        for _ in 0..block.segment_len {
+        let mut from = from.wrapping_add(segment.start);
+        for _ in 0..segment.len {
             // All panels of a pixel: its channels lie side by side.
             for (i, panel) in panels.iter().enumerate() {
                 let (from, to) = (from.wrapping_add(panel.offset), to.wrapping_add(i * STEP));

@@ -3,45 +3,50 @@
 use std::mem::MaybeUninit;
 
 use super::ConvShape;
-use crate::cpu::microkernel::BLOCK_K;
+use crate::cpu::microkernel::{BLOCK_K, Segment};
 use crate::cpu::size::product;
 
 /// One block of k.
 pub(super) struct BlockOfK<'a> {
-    /// Offsets of the segments into the left operand.
-    pub segments: &'a [usize],
-    pub segment_len: usize,
+    /// The segments of the left operand, all of the same length.
+    pub segments: &'a [Segment],
     /// The number of rows of the right operand before this block.
     pub first: usize,
     pub is_last: bool,
+}
+
+impl BlockOfK<'_> {
+    /// The number of k in the block.
+    pub fn len(&self) -> usize {
+        self.segments.iter().map(|segment| segment.len).sum()
+    }
 }
 
 /// Calls `body` for each block of `n` segments of length `len`, in order. If there is no k, it is
 /// called once with an empty block.
 pub(super) fn for_each_block(n: usize, len: usize, offset: impl Fn(usize) -> usize, mut body: impl FnMut(&BlockOfK)) {
     if n == 0 || len == 0 {
-        return body(&BlockOfK { segments: &[], segment_len: 0, first: 0, is_last: true });
+        return body(&BlockOfK { segments: &[], first: 0, is_last: true });
     }
     if len <= BLOCK_K {
         // Not zeroed: with short segments that would cost more than some of the products.
-        let mut offsets = [const { MaybeUninit::uninit() }; BLOCK_K];
+        let mut segments = [const { MaybeUninit::uninit() }; BLOCK_K];
         for first in (0..n).step_by(BLOCK_K / len) {
             let count = (BLOCK_K / len).min(n - first);
-            for (i, at) in offsets[..count].iter_mut().enumerate() {
-                at.write(offset(first + i));
+            for (i, at) in segments[..count].iter_mut().enumerate() {
+                at.write(Segment { start: offset(first + i), len });
             }
             // SAFETY: the loop has written the first `count` elements.
-            let segments = unsafe { offsets[..count].assume_init_ref() };
-            body(&BlockOfK { segments, segment_len: len, first: first * len, is_last: first + count == n });
+            let segments = unsafe { segments[..count].assume_init_ref() };
+            body(&BlockOfK { segments, first: first * len, is_last: first + count == n });
         }
         return;
     }
     for segment in 0..n {
         for start in (0..len).step_by(BLOCK_K) {
-            let segment_len = BLOCK_K.min(len - start);
-            let is_last = segment + 1 == n && start + segment_len == len;
-            let segments = [offset(segment) + start];
-            body(&BlockOfK { segments: &segments, segment_len, first: segment * len + start, is_last });
+            let part = Segment { start: offset(segment) + start, len: BLOCK_K.min(len - start) };
+            let is_last = segment + 1 == n && start + part.len == len;
+            body(&BlockOfK { segments: &[part], first: segment * len + start, is_last });
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::{COPY_FROM_ROWS, Epilogue, Pieces, Product};
-use crate::cpu::microkernel::{BLOCK_K, Finish, Kernels, Tile};
+use super::{COPY_FROM_ROWS, Epilogue, Only, Pieces, Product};
+use crate::cpu::microkernel::{BLOCK_K, Finish, Kernels, Segment, Tile};
 use crate::cpu::pack::{self, Block};
 use crate::cpu::packed::{PackedShape, Right, Strip};
 use crate::parallel::Pool;
@@ -44,6 +44,7 @@ struct OutputBlock {
 /// The operands of one product, shared by its tasks.
 struct Operands<'a> {
     product: Product,
+    only: Only<'a>,
     a: &'a [f32],
     b: Source<'a>,
     c: *mut f32,
@@ -63,12 +64,12 @@ struct Left {
 }
 
 /// Cuts C into parts and computes them. The operands must have the sizes of the product.
-pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut [f32], epilogue: Epilogue) {
+pub(super) fn run(pool: &Pool, product: &Product, only: Only, a: &[f32], b: Source, c: &mut [f32], epilogue: Epilogue) {
     let Product { m, n, .. } = *product;
     if m == 0 || n == 0 {
         return;
     }
-    let operands = Operands { product: *product, a, b, c: c.as_mut_ptr(), epilogue };
+    let operands = Operands { product: *product, only, a, b, c: c.as_mut_ptr(), epilogue };
     if !product.is_parallel() {
         return operands.compute(OutputBlock { row: 0, rows: m, column: 0, columns: n });
     }
@@ -109,8 +110,18 @@ struct StripCopy(MaybeUninit<[f32; BLOCK_K * 48]>);
 
 impl Operands<'_> {
     fn compute(&self, part: OutputBlock) {
+        self.clear(part);
         // SAFETY: the callers of `run` have checked that the operands have the product's sizes.
         unsafe { if self.copies_left(part) { self.compute_copied(part) } else { self.compute_in_place(part) } }
+    }
+
+    /// Sets rows of the part that are left out to zero.
+    fn clear(&self, part: OutputBlock) {
+        let Only::Rows(pieces) = self.only else { return };
+        for row in pieces.within(part.row..part.row + part.rows).flat_map(|[_, out]| out) {
+            // SAFETY: these columns of this row belong to the part.
+            unsafe { self.c.add(row * self.product.n + part.column).write_bytes(0, part.columns) };
+        }
     }
 
     /// Whether the part's block of A should be copied. Rows that lie a multiple of 1 KiB apart
@@ -181,7 +192,9 @@ impl Operands<'_> {
                 }
             }
             // SAFETY: as for this function.
-            Source::InPlace(b) if self.product.copies_right() => unsafe { self.copied_strips(part, a, k, b, None) },
+            Source::InPlace(b) if self.product.copies_right() || matches!(self.only, Only::Terms(_)) => unsafe {
+                self.copied_strips(part, a, k, b, None);
+            },
             // SAFETY: as above.
             Source::Pieces(b, pieces) => unsafe { self.copied_strips(part, a, k, b, Some(pieces)) },
             Source::InPlace(b) => {
@@ -221,67 +234,116 @@ impl Operands<'_> {
     #[inline(never)]
     unsafe fn copied_strips(&self, part: OutputBlock, a: Left, k: Range<usize>, b: &[f32], pieces: Option<Pieces>) {
         let n = self.product.n;
-        let columns = PackedShape { k: k.len(), n: part.columns };
+        let mut segments = [Segment { start: 0, len: 0 }; BLOCK_K];
+        let segments = self.segments(a, k.clone(), &mut segments);
+        let len = segments.iter().map(|segment| segment.len).sum();
+        let columns = PackedShape { k: len, n: part.columns };
         let mut buffer = StripCopy(MaybeUninit::uninit());
         let to: *mut f32 = buffer.0.as_mut_ptr().cast();
         for index in 0..columns.n_panels() {
             let panel = columns.panel(index);
             let column = part.column + panel.column;
-            let copy = |first: usize, at: Range<usize>| {
+            // Copies rows of B from `first` on, after the `at` rows that were copied before.
+            let copy = |first: usize, at: usize, rows: usize| {
                 let from = Block { start: b[first * n + column..].as_ptr(), stride: n };
                 // SAFETY: B has the rows, the panel lies within its columns, and the copy has room
                 // for the widest panel.
                 unsafe {
-                    let to = Block { start: to.add((at.start - k.start) * panel.stride), stride: panel.stride };
-                    pack::copy(from, to, at.len(), panel.columns);
+                    let to = Block { start: to.add(at * panel.stride), stride: panel.stride };
+                    pack::copy(from, to, rows, panel.columns);
                 }
             };
             match pieces {
-                None if k.is_empty() => {}
-                None => copy(k.start, k.clone()),
+                None => {
+                    let mut at = 0;
+                    for segment in segments {
+                        copy(k.start + segment.start / a.k, at, segment.len);
+                        at += segment.len;
+                    }
+                }
                 Some(pieces) => {
                     let mut at = k.start;
                     while at < k.end {
                         let piece = pieces.piece(at);
                         let end = k.end.min(pieces.ends[piece] as usize);
-                        copy(piece * pieces.step + at - pieces.start(piece), at..end);
+                        copy(piece * pieces.step + at - pieces.start(piece), at - k.start, end - at);
                         at = end;
                     }
                 }
             }
             // SAFETY: the copy has the rows and columns of the panel.
             unsafe {
-                self.strip(
+                self.segments_of_strip(
                     part,
                     a,
                     k.clone(),
+                    segments,
                     &Strip { start: to, stride: panel.stride, column, columns: panel.columns },
                 );
             }
         }
     }
 
+    /// The terms of a block of k that are computed, as segments of A.
+    fn segments<'s>(&self, a: Left, k: Range<usize>, segments: &'s mut [Segment; BLOCK_K]) -> &'s [Segment] {
+        let mut n = 0;
+        let mut add = |terms: Range<usize>| {
+            if !terms.is_empty() {
+                segments[n] = Segment { start: (terms.start - k.start) * a.k, len: terms.len() };
+                n += 1;
+            }
+        };
+        match self.only {
+            Only::Terms(pieces) => pieces.within(k.clone()).for_each(|[taken, _]| add(taken)),
+            Only::Everything | Only::Rows(_) => add(k.clone()),
+        }
+        &segments[..n]
+    }
+
     /// Computes all rows of the part in the columns of `strip`, whose rows must be readable to the
     /// end of their last vector.
     unsafe fn strip(&self, part: OutputBlock, a: Left, k: Range<usize>, strip: &Strip) {
+        let segments = [Segment { start: 0, len: k.len() }];
+        // SAFETY: as for this function.
+        unsafe { self.segments_of_strip(part, a, k, &segments, strip) };
+    }
+
+    /// As [`Self::strip`], over some terms of the block. `strip` holds only those.
+    unsafe fn segments_of_strip(
+        &self,
+        part: OutputBlock,
+        a: Left,
+        k: Range<usize>,
+        segments: &[Segment],
+        strip: &Strip,
+    ) {
         let is_last = k.end == self.product.k;
-        // SAFETY: the strip lies within C and the bias; the caller guarantees A and B.
-        unsafe {
-            let tile = Tile {
-                a: a.start,
-                a_row: a.row,
-                a_k: a.k,
-                segments: &[0],
-                segment_len: k.len(),
-                b: strip.start,
-                b_row: strip.stride,
-                c: self.c.add(part.row * self.product.n + strip.column),
-                c_row: self.product.n,
-                columns: strip.columns,
-                accumulate: k.start > 0,
-                finish: if is_last { self.epilogue.finish(strip.column) } else { Finish::NONE },
-            };
-            Kernels::active().run(&tile, part.rows);
+        let compute = |rows: Range<usize>| {
+            // SAFETY: the strip lies within C and the bias; the caller guarantees A and B.
+            unsafe {
+                let tile = Tile {
+                    a: a.start.wrapping_add((rows.start - part.row) * a.row),
+                    a_row: a.row,
+                    a_k: a.k,
+                    segments,
+                    b: strip.start,
+                    b_row: strip.stride,
+                    c: self.c.add(rows.start * self.product.n + strip.column),
+                    c_row: self.product.n,
+                    columns: strip.columns,
+                    accumulate: k.start > 0,
+                    finish: if is_last { self.epilogue.finish(strip.column) } else { Finish::NONE },
+                };
+                Kernels::active().run(&tile, rows.len());
+            }
+        };
+        let rows = part.row..part.row + part.rows;
+        match self.only {
+            Only::Rows(pieces) => {
+                let taken = pieces.within(rows).map(|[taken, _]| taken);
+                taken.filter(|taken| !taken.is_empty()).for_each(compute);
+            }
+            Only::Everything | Only::Terms(_) => compute(rows),
         }
     }
 }

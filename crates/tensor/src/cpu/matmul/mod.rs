@@ -7,8 +7,10 @@
 //! follows the rule of `matvec`.
 
 mod blocks;
+mod pieces;
 
 use blocks::{Source, run};
+pub use pieces::{Only, Pieces};
 
 use super::matvec::matvec;
 use super::microkernel::Finish;
@@ -111,18 +113,46 @@ pub fn matmul(
     epilogue: Epilogue,
     scratch: &mut [f32],
 ) {
-    let Product { m, n, k, transpose_a, transpose_b } = *sizes;
+    matmul_of(pool, sizes, Only::Everything, a, b, c, epilogue, scratch);
+}
+
+/// Computes a part of [`matmul`]. What is computed has the same bits, if the terms that are left
+/// out are zero.
+#[allow(clippy::too_many_arguments)] // three operands with their shapes: a struct would only rename them
+pub fn matmul_of(
+    pool: &Pool,
+    sizes: &Product,
+    only: Only,
+    a: &[f32],
+    b: &[f32],
+    c: &mut [f32],
+    epilogue: Epilogue,
+    scratch: &mut [f32],
+) {
+    let Product { m, n, k, transpose_b, .. } = *sizes;
     check(sizes, a, b.len() == product(&[k, n]), c, epilogue);
+    match only {
+        Only::Everything => {}
+        Only::Rows(pieces) => assert!(pieces.fits(m), "pieces of the rows of {sizes:?}"),
+        Only::Terms(pieces) => assert!(pieces.fits(k), "pieces of the terms of {sizes:?}"),
+    }
     if n == 1 {
-        return one_column(pool, sizes, a, b, c, epilogue);
+        one_column(pool, sizes, a, b, c, epilogue);
+        if let Only::Rows(pieces) = only {
+            pieces.within(0..m).for_each(|[_, out]| c[out].fill(0.0));
+        }
+        return;
     }
     if sizes.packs() {
         let shape = PackedShape { k, n };
         let packed = &mut scratch[..shape.packed_len()];
         shape.pack(pool, b, transpose_b, packed);
-        return matmul_packed(pool, m, transpose_a, a, shape, packed, c, epilogue);
+        let sizes = Product { transpose_b: false, ..*sizes };
+        // Terms that are left out add zeros: only products that read B in place gain from that.
+        let only = if matches!(only, Only::Terms(_)) { Only::Everything } else { only };
+        return run(pool, &sizes, only, a, Source::Packed(Right { shape, packed }), c, epilogue);
     }
-    run(pool, sizes, a, Source::InPlace(b), c, epilogue);
+    run(pool, sizes, only, a, Source::InPlace(b), c, epilogue);
 }
 
 /// Computes `C = epilogue(A * B)` with a B packed by [`PackedShape::pack`].
@@ -141,7 +171,7 @@ pub fn matmul_packed(
 ) {
     let sizes = Product { m, n: shape.n, k: shape.k, transpose_a, transpose_b: false };
     check(&sizes, a, packed.len() == shape.packed_len(), c, epilogue);
-    run(pool, &sizes, a, Source::Packed(Right { shape, packed }), c, epilogue);
+    run(pool, &sizes, Only::Everything, a, Source::Packed(Right { shape, packed }), c, epilogue);
 }
 
 /// Computes `C = A * B`, where the rows of B are those of some pieces of an array.
@@ -150,27 +180,7 @@ pub(crate) fn matmul_of_pieces(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32
     let fits =
         !sizes.transpose_b && n_rows == sizes.k && b.len() == product(&[pieces.ends.len(), pieces.step, sizes.n]);
     check(sizes, a, fits, c, Epilogue::default());
-    run(pool, sizes, a, Source::Pieces(b, pieces), c, Epilogue::default());
-}
-
-/// Rows of an array that is cut into pieces of `step` rows: the first ones of each piece.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pieces<'a> {
-    /// The number of rows that are taken of each piece and of the pieces before it.
-    pub ends: &'a [u32],
-    pub step: usize,
-}
-
-impl Pieces<'_> {
-    /// The number of rows that are taken of the pieces before a piece.
-    pub fn start(&self, piece: usize) -> usize {
-        piece.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
-    }
-
-    /// The piece that holds row `at` of those that are taken.
-    pub fn piece(&self, at: usize) -> usize {
-        self.ends.partition_point(|&end| end as usize <= at)
-    }
+    run(pool, sizes, Only::Everything, a, Source::Pieces(b, pieces), c, Epilogue::default());
 }
 
 /// Computes `C[i] = A[i] * B[i]` for `batch` products of the same sizes, stored one after the
@@ -221,7 +231,7 @@ fn check(sizes: &Product, a: &[f32], b_fits: bool, c: &[f32], epilogue: Epilogue
 fn one_column(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32], c: &mut [f32], epilogue: Epilogue) {
     let Product { m, k, transpose_a, .. } = *sizes;
     if transpose_a {
-        run(pool, &Product::new(1, m, k), b, Source::InPlace(a), c, Epilogue::default());
+        run(pool, &Product::new(1, m, k), Only::Everything, b, Source::InPlace(a), c, Epilogue::default());
     } else {
         // Bound by memory: a task reads about 64k floats.
         let rows = ((1 << 16) / k.max(1)).max(1);

@@ -21,6 +21,7 @@ mod tests;
 pub use backward::{Gradients, Upstream, backward, backward_scratch_len};
 pub use forward::{Results, forward, forward_scratch_len};
 pub use function::CellFunction;
+pub use order::ends;
 
 use super::size::product;
 

@@ -6,6 +6,18 @@ use std::cmp::Reverse;
 use super::{Inputs, Recurrent, Sizes, take};
 use crate::cpu::matmul::Pieces;
 
+/// Writes for each row the number of steps up to its end, and up to the ends of the rows before it.
+/// A row ends after its last step that counts. `mask` is `[rows, time]`.
+pub fn ends(mask: &[bool], time: usize, to: &mut [u32]) {
+    assert!(mask.len() == to.len() * time && mask.len() <= u32::MAX as usize, "{} steps in rows of {time}", mask.len());
+    let mut before = 0;
+    for (i, to) in to.iter_mut().enumerate() {
+        let row = &mask[i * time..(i + 1) * time];
+        before += row.iter().rposition(|&counts| counts).map_or(0, |last| last as u32 + 1);
+        *to = before;
+    }
+}
+
 /// The rows of a batch, those with a late end first.
 pub(super) struct Order<'a> {
     /// The step after the last one that counts, and the row. Empty if there is no mask: rows stay
@@ -25,19 +37,15 @@ impl<'a> Order<'a> {
     pub(super) fn new(inputs: &Inputs<'_>, sizes: Sizes, scratch: &mut &'a mut [f32]) -> Order<'a> {
         let (mask, time) = (inputs.mask.unwrap_or_default(), sizes.time);
         let n_rows = mask.len().checked_div(time).unwrap_or(0);
-        assert!(mask.len() <= u32::MAX as usize, "{sizes:?} has too many rows or steps");
-        let end = |row: &[bool]| row.iter().rposition(|&counts| counts).map_or(0, |last| last + 1);
-        // SAFETY: all bits are valid in both types, and a pair is aligned as a float is.
-        let (_, rows, _) = unsafe { take(scratch, 2 * n_rows).align_to_mut::<[u32; 2]>() };
-        for (i, (to, row)) in rows.iter_mut().zip(mask.chunks_exact(time.max(1))).enumerate() {
-            *to = [end(row) as u32, i as u32];
-        }
-        // SAFETY: as above.
+        // SAFETY: all bits are valid in both types, which are aligned alike.
         let (_, steps, _) = unsafe { take(scratch, n_rows).align_to_mut::<u32>() };
+        ends(if n_rows == 0 { &[] } else { mask }, time, steps);
+        // SAFETY: as above, for pairs.
+        let (_, rows, _) = unsafe { take(scratch, 2 * n_rows).align_to_mut::<[u32; 2]>() };
         let mut before = 0;
-        for (steps, [end, _]) in steps.iter_mut().zip(&*rows) {
-            before += end;
-            *steps = before;
+        for (i, (to, steps)) in rows.iter_mut().zip(&*steps).enumerate() {
+            *to = [steps - before, i as u32];
+            before = *steps;
         }
         rows.sort_unstable_by_key(|&[end, row]| (Reverse(end), row));
         Order { rows, steps, time }
