@@ -8,7 +8,8 @@ use estimand::nn::column::linear_model;
 use estimand::nn::{Bidirectional, LayerNorm, MultiHeadAttention};
 use estimand::prelude::*;
 use estimand::tensor::{BatchSpec, FeatureSpec, Shape};
-use estimand_graph::{Program, pass};
+use estimand_graph::op::{Cell, CellFunction};
+use estimand_graph::{Program, RecurrentInputs, pass};
 
 use crate::models::{self, Model, integers, uniform};
 
@@ -119,6 +120,48 @@ fn wide_and_deep() -> Case {
     Case::new("wide and deep", &loss, &train, feeds)
 }
 
+/// Two recurrent layers over sequences of different lengths, some of them empty. Their mask is
+/// computed from a feed that the graph reads after the first product.
+fn sequences_that_end() -> Case {
+    let g = Graph::new();
+    let (time, n) = (9, 41);
+    let x = dense_placeholder(&g, "x", &[time, 6]);
+    let y = dense_placeholder(&g, "y", &[1]);
+    let variable = |name: &str, dims: [usize; 2]| g.variable(name, dims, Initializer::GlorotUniform);
+    let product = x.reshape([-1, 6]).matmul(&variable("first", [6, 20])) + g.variable("bias", [20], Initializer::Ones);
+    let lengths = g.placeholder("lengths", DType::F32, [Dim::BATCH, 1.into()]);
+    let steps = g.constant(Array::from((0..time).map(|step| step as f32).collect::<Vec<_>>()));
+    let mask = steps.expand_dims(0).less(&lengths);
+    let layer = |product: &Tensor, name: &str, width: usize, cell: Cell| {
+        let n_states = if cell == Cell::Lstm { 2 } else { 1 };
+        let others = RecurrentInputs {
+            kernel: variable(name, [5, width]),
+            bias: None,
+            states: vec![g.fill([Dim::BATCH, 5.into()], DType::F32, 0.0); n_states],
+            mask: Some(mask.clone()),
+            keep: None,
+        };
+        product.reshape([-1, time as i64, width as i64]).recurrent(
+            cell,
+            CellFunction::Tanh,
+            CellFunction::Sigmoid,
+            &others,
+        )
+    };
+    let first = layer(&product, "first/recurrent", 20, Cell::Lstm).sequence;
+    let product = first.reshape([-1, 5]).matmul(&variable("second", [5, 15]));
+    let second = layer(&product, "second/recurrent", 15, Cell::Gru { reset_after: false });
+    let loss = (second.states[0].sum_axes([-1]).expand_dims(-1) - &y).square().mean();
+    let train = Optimizer::new(Adam::default(), 0.01).minimize(&loss);
+    let ends: Vec<f32> = (0..n).map(|row| (row * 7 % (time + 1)) as f32).collect();
+    let feeds = vec![
+        (x, uniform("x", &[n, time, 6]).unwrap()),
+        (y, uniform("y", &[n, 1]).unwrap()),
+        (lengths, Array::from_vec([n, 1], ends).unwrap()),
+    ];
+    Case::new("sequences that end", &loss, &train, feeds)
+}
+
 /// Batch norm between layers, whose statistics are updates of their own.
 fn batch_norm() -> Case {
     let g = Graph::new();
@@ -211,6 +254,7 @@ fn all_cases() -> Vec<Case> {
         Case::of_model("sequence", models::sequence(7, 5, 19), pair(&[37, 7, 5], &[37, 1])),
         Case::of_model("ctr", models::ctr(300, 8), models::ctr_batch(3, 64).unwrap()),
         wide_and_deep(),
+        sequences_that_end(),
         batch_norm(),
         batch_norm_of_images(),
         frozen_images(),
@@ -260,6 +304,13 @@ fn merged_convolutions_train_to_the_same_bits() {
         let fused = case.trained(&case.compile());
         case.assert_same(&fused, &other, &format!("without merged convolutions, {n} images"));
     }
+}
+
+/// The products of both layers, the gradients of their kernels, and the gradient between them.
+#[test]
+fn five_products_leave_out_steps_after_the_end() {
+    let text = text(&sequences_that_end().compile());
+    assert_eq!(text.matches("+ended(").count(), 5, "{text}");
 }
 
 /// No pass is dead: each changes the program of one of these models.

@@ -86,21 +86,20 @@ impl CpuExecutable {
 
     /// Bytes of scratch memory that a step needs.
     pub(super) fn scratch_bytes(&self, step: &CompiledStep, dims: &[Dims]) -> Result<usize> {
-        match &step.work {
+        let after = match &step.work {
             Work::Tile(_) | Work::View => return Ok(0),
             Work::Write { staged } => return Ok(self.write_scratch(step, staged, dims)),
             Work::Summed(summed) => return Ok(summed.scratch_bytes(&dims[step.inputs[summed.like]])),
-            Work::Node(_) | Work::PooledProduct { .. } | Work::PooledGradient { .. } => {}
-        }
+            Work::Node(after) => Some(*after),
+            Work::PooledProduct { .. } | Work::PooledGradient { .. } => None,
+        };
         let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
         let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
         let op = &self.program.body().node(step.node).op;
-        match &step.work {
-            Work::PooledProduct { .. } | Work::PooledGradient { .. } => {
-                Ok(super::windows::pooled_scratch_bytes(op, &x, y))
-            }
-            _ => Ok(scratch_bytes(op, &x, y)),
-        }
+        Ok(match after {
+            Some(after) => scratch_bytes(op, after, &x, y),
+            None => super::windows::pooled_scratch_bytes(op, &x, y),
+        })
     }
 
     /// Runs the steps that compute.
@@ -259,13 +258,13 @@ pub(super) fn spread(dims: &[usize], space: &[usize]) -> [usize; MAX_RANK] {
 
 /// Bytes of scratch memory that the kernel of a node needs, for inputs and a first result of these
 /// sizes.
-fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
+fn scratch_bytes(op: &Op, after: After, x: &[&[usize]], y: &[usize]) -> usize {
     use super::{index, products, recurrent, reductions, windows};
     match op {
         Op::Reduce(op) => reductions::scratch_bytes(op.axes, x[0]),
         Op::SumTo(_) => reductions::scratch_bytes(reductions::broadcast_axes(x[0], x[1]), x[0]),
         Op::UnsortedSegment(op) => index::segment_scratch_bytes(op, y),
-        Op::MatMul(op) => products::scratch_bytes(op, x),
+        Op::MatMul(op) => products::scratch_bytes(op, after, x),
         Op::BatchMatMul(op) => products::batch_scratch_bytes(op, x, y),
         Op::Conv2d(op) => windows::conv_scratch(op, x) * 4,
         Op::Conv2dBackpropInput(op) => windows::conv_input_scratch(op, x, y) * 4,

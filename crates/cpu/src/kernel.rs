@@ -49,8 +49,8 @@ pub(crate) enum Fused {
     },
 }
 
-/// The operations of a product on its result, in their order. The inputs of those that have any
-/// follow the operands.
+/// The operations of a product on its result, in their order, and what it leaves out. The inputs of
+/// those that have any follow the operands.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct After {
     /// Whether a bias is added.
@@ -59,6 +59,20 @@ pub(crate) struct After {
     pub scale: bool,
     /// Whether negative results become 0.
     pub relu: bool,
+    /// What is left out after the ends of sequences. Their mask is the last input.
+    pub ended: Ended,
+}
+
+/// The part of a product that sequences leave out after their ends.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Ended {
+    /// Nothing.
+    #[default]
+    Computed,
+    /// Rows of the result, which become 0.
+    Rows,
+    /// Terms, which are 0.
+    Terms,
 }
 
 impl After {
@@ -138,7 +152,8 @@ impl FusedKernel for Fused {
                 self.nodes().into_iter().map(op).collect::<Vec<_>>().join("+")
             }
             Fused::Product { node, after, pool } => {
-                let named = [(after.bias, "+bias"), (after.scale, "+scale"), (after.relu, "+relu")];
+                let ended = after.ended != Ended::Computed;
+                let named = [(after.bias, "+bias"), (after.scale, "+scale"), (after.relu, "+relu"), (ended, "+ended")];
                 let after: String = named.into_iter().filter(|(yes, _)| *yes).map(|(_, name)| name).collect();
                 let pool = pool.map_or(String::new(), |pool| format!("+{}+which", op(pool)));
                 format!("{}{after}{pool}", op(*node))

@@ -2,14 +2,21 @@
 
 use estimand_graph::op::{BatchMatMul, MatMul};
 use estimand_tensor::Result;
-use estimand_tensor::cpu::matmul::{Epilogue, Product, batched_matmul, matmul};
+use estimand_tensor::cpu::matmul::{Epilogue, Only, Pieces, Product, batched_matmul, matmul, matmul_of};
+use estimand_tensor::cpu::recurrent::ends;
 
-use super::kernel::After;
+use super::kernel::{After, Ended};
 use super::operands::{KernelCall, View, floats};
 
 /// Bytes of scratch memory of a product.
-pub(super) fn scratch_bytes(op: &MatMul, x: &[&[usize]]) -> usize {
-    matrix_product(x[0], x[1], op.transpose_a, op.transpose_b).scratch_len() * 4
+pub(super) fn scratch_bytes(op: &MatMul, after: After, x: &[&[usize]]) -> usize {
+    let n_ends = if after.ended == Ended::Computed { 0 } else { mask_of(x)[0] };
+    (matrix_product(x[0], x[1], op.transpose_a, op.transpose_b).scratch_len() + n_ends) * 4
+}
+
+/// The last input of a product that leaves something out.
+fn mask_of<T: Copy>(x: &[T]) -> T {
+    x[x.len() - 1]
 }
 
 /// Bytes of scratch memory of many products.
@@ -32,10 +39,22 @@ impl KernelCall<'_, '_> {
     /// Computes a matrix product and the operations on it.
     pub(super) fn matmul(&mut self, op: &MatMul, after: After) -> Result<()> {
         let (x, y) = (&self.x, &mut self.y[0]);
-        let scratch = floats(self.scratch);
         let epilogue = after.epilogue(&x[2..]);
         let product = matrix_product(x[0].dims, x[1].dims, op.transpose_a, op.transpose_b);
-        matmul(self.pool, &product, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
+        let (scratch, rest) = floats(self.scratch).split_at_mut(product.scratch_len());
+        let only = match after.ended {
+            Ended::Computed => Only::Everything,
+            Ended::Rows | Ended::Terms => {
+                let (mask, step) = (mask_of(x), mask_of(x).dims[1]);
+                // SAFETY: all bits are valid in both types, which are aligned alike.
+                let (_, counts, _) = unsafe { rest[..mask.dims[0]].align_to_mut::<u32>() };
+                ends(mask.as_slice(), step, counts);
+                let pieces = Pieces { ends: counts, step };
+                if after.ended == Ended::Rows { Only::Rows(pieces) } else { Only::Terms(pieces) }
+            }
+        };
+        let (a, b, c) = (x[0].as_slice(), x[1].as_slice(), y.as_mut_slice());
+        matmul_of(self.pool, &product, only, a, b, c, epilogue, scratch);
         Ok(())
     }
 
