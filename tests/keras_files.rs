@@ -61,12 +61,22 @@ fn files_of_keras_are_read_and_ours_are_read_back() -> Result<()> {
             check(&mut load_model(&path, &objects())?, case)?;
             model.save_for(&path, version)?;
             assert_eq!(std::fs::read(&path).unwrap(), bytes, "the same model, the same bytes");
+            let path = folder.0.join(format!("{n}.h5"));
+            model.save_for(&path, version)?;
+            check(&mut load_model(&path, &objects())?, case)?;
         }
-        let path = folder.0.join(format!("{n}.weights.h5"));
-        model.save_weights(&path)?;
-        let mut again = model_from_json(&case.setting::<String>("json"), &objects())?;
-        again.load_weights(&path)?;
-        assert_eq!(again.get_weights()?, model.get_weights()?);
+        for name in [format!("{n}.weights.h5"), format!("{n}_weights.h5"), format!("{n}.hdf5")] {
+            let path = folder.0.join(&name);
+            model.save_weights(&path)?;
+            let mut again = model_from_json(&case.setting::<String>("json"), &objects())?;
+            again.load_weights(&path)?;
+            assert_eq!(again.get_weights()?, model.get_weights()?);
+            if !name.ends_with(".weights.h5") {
+                let mut again = model_from_json(&case.setting::<String>("json"), &objects())?;
+                again.load_weights_by_name(&path, ByName::new())?;
+                assert_eq!(again.get_weights()?, model.get_weights()?, "by name");
+            }
+        }
         n += 1;
     }
     assert_eq!(n, 6);
@@ -253,8 +263,9 @@ fn mistakes_are_said() -> Result<()> {
     let mut other = Sequential::new().input([3, 2]).add(Bidirectional::new(Lstm::new(2))).build()?;
     words(other.load_weights(&weights), &["layers/bidirectional/forward_layer/cell/vars", "for the weights of layer"]);
     assert_eq!(large.get_weights()?, before, "nothing changes");
-    words(small.save_weights(folder.0.join("small.h5")), &["expected a name that ends with .weights.h5", "model.save"]);
-    words(small.save(folder.0.join("small.h5")), &["expected a name that ends with .keras"]);
+    words(small.save_weights(folder.0.join("no.keras")), &["expected a name that ends with .h5", "model.save"]);
+    words(small.save(folder.0.join("small.weights.h5")), &["expected a name that ends with .keras or .h5"]);
+    words(small.save(folder.0.join("small")), &["expected a name that ends with .keras or .h5"]);
     words(load_model(&weights, &objects()).map(drop), &["has no `model_config`", "load_weights"]);
     words(load_model(folder.0.join("none.keras"), &objects()).map(drop), &["none.keras"]);
     std::fs::write(folder.0.join("text.keras"), "no archive").unwrap();
@@ -262,6 +273,48 @@ fn mistakes_are_said() -> Result<()> {
     let mine = Sequential::new().input([2]).add(Lambda::new(|x| x[0].square()).name("mine")).build()?;
     words(mine.save(folder.0.join("mine.keras")), &["the layer `mine` is a function"]);
     assert!(!folder.0.join("mine.keras").exists());
+    Ok(())
+}
+
+/// The tree of a legacy file, as h5py shows that of tf.keras 2.15 (its `save_weights_to_hdf5_group`):
+/// a layer without weights has an empty list; the weights of a model inside are listed without its
+/// name, those that are trained first.
+#[test]
+fn legacy_files_have_the_tree_of_keras() -> Result<()> {
+    let folder = Folder::new("tree");
+    let norm = || BatchNorm::new().name("norm");
+    let base = Sequential::new().name("base").input([2]).add(norm()).add(Dense::new(1).name("last")).build()?;
+    let input = Input::new([2]).name("x").tensor();
+    let model = Model::named("m", &input, &Dense::new(1).name("top").on(&base.on(&input)))?;
+    let path = folder.0.join("m.h5");
+    model.save(&path)?;
+    let file = estimand_hdf5::File::open(&path, &estimand::tensor::Limits::default())?;
+    let names = |path: &str, attribute: &str| -> Vec<String> {
+        let found = file.root().group(path).unwrap().find_attribute(attribute).unwrap().unwrap();
+        let texts = if found.is_empty() { Vec::new() } else { found.strings().unwrap().map(<[u8]>::to_vec).collect() };
+        texts.into_iter().map(|text| String::from_utf8(text).unwrap()).collect()
+    };
+    assert_eq!(names("model_weights", "layer_names"), ["x", "base", "top"]);
+    assert_eq!(names("model_weights/x", "weight_names"), [""; 0]);
+    assert_eq!(names("model_weights/top", "weight_names"), ["top/kernel:0", "top/bias:0"]);
+    assert_eq!(
+        names("model_weights/base", "weight_names"),
+        ["norm/gamma:0", "norm/beta:0", "last/kernel:0", "last/bias:0", "norm/moving_mean:0", "norm/moving_variance:0"]
+    );
+    assert_eq!(file.root().dataset("model_weights/base/last/kernel:0")?.shape(), [2, 1]);
+    // The names of ten layers are more than one attribute holds.
+    let mut long = Sequential::new().input([1]);
+    for i in 0..10 {
+        long = long.add(Dense::new(1).name(&format!("{i}{}", "a".repeat(7_000))));
+    }
+    let mut model = long.build()?;
+    let path = folder.0.join("long.h5");
+    model.save_weights(&path)?;
+    let before = model.get_weights()?;
+    let others: Vec<Array> = before.iter().map(|x| Array::from_vec(x.dims(), vec![9f32; x.len()]).unwrap()).collect();
+    model.set_weights(&others)?;
+    model.load_weights_by_name(&path, ByName::new())?;
+    assert_eq!(model.get_weights()?, before);
     Ok(())
 }
 

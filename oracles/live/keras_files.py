@@ -38,11 +38,17 @@ def flat(x):
         return L.Concatenate()([x, L.Dense(number(1, 4))(x)])
     if choice == 2:
         inside = Input((x.shape[-1],))
-        return keras.Model(inside, L.BatchNormalization()(L.Dense(number(1, 5), use_bias=bool(number(0, 2)))(inside)))(x)
+        model = keras.Model(inside, L.BatchNormalization()(L.Dense(number(1, 5), use_bias=bool(number(0, 2)))(inside)))
+        model.trainable = bool(number(0, 2))
+        return model(x)
     if choice == 3:
         return L.Add()([x, L.Dense(x.shape[-1], activation=activation())(x)])
     if choice == 4:
-        return keras.Sequential([Input((x.shape[-1],)), L.Dense(number(1, 5)), L.LayerNormalization(), L.Dropout(0.2)])(x)
+        layers = [L.Dense(number(1, 5)), L.LayerNormalization(), L.BatchNormalization(), L.Dense(number(1, 5)), L.Dropout(0.2)]
+        model = keras.Sequential([Input((x.shape[-1],)), *layers])
+        for layer in layers:
+            layer.trainable = bool(number(0, 3))
+        return model(x)
     return L.Dense(number(1, 6), activation=activation(), use_bias=bool(number(0, 2)))(x)
 
 
@@ -108,7 +114,7 @@ NETWORKS = {
     "inception_v3": A.InceptionV3(weights=None, input_shape=(75, 90, 3), include_top=False, pooling="avg"),
     "efficient_net_b0": A.EfficientNetB0(weights=None, input_shape=(65, 64, 3), classes=7),
     "xception": A.Xception(weights=None, input_shape=(71, 75, 3), include_top=False, pooling="max"),
-    "dense_net121": A.DenseNet121(weights=None, input_shape=(64, 48, 3), classes=4, classifier_activation=None),
+    "dense_net121": A.DenseNet121(weights=None, input_shape=(64, 70, 3), classes=4, classifier_activation=None),
 }
 for name, made in NETWORKS.items():
     # Moving statistics and biases begin at 0 and 1; other ones show whether they are where they belong.
@@ -154,7 +160,10 @@ def deep():
     x = L.TimeDistributed(L.Dense(3, activation="tanh"))(x)
     x = L.Flatten()(x)
     x = keras.Sequential([Input((12,)), L.Dense(4, trainable=False), L.BatchNormalization(), L.Dense(3, activation="tanh")])(x)
-    return keras.Model(start, L.Dense(1)(x))
+    # A model that is frozen as a whole, as in transfer learning.
+    base = keras.Sequential([Input((3,)), L.Dense(4, activation="tanh"), L.BatchNormalization()])
+    base.trainable = False
+    return keras.Model(start, L.Dense(1)(base(x)))
 
 
 def step(made, x, y):
@@ -179,6 +188,11 @@ subprocess.run([program, folder], check=True)
 results = json.loads((folder / "results.json").read_text())
 
 n_files = 0
+FORMS = (".keras", ".h5")
+
+
+def n_trained(made):
+    return [tuple(w.shape) for w in made.trainable_weights]
 
 
 def same(found, expected, place):
@@ -192,10 +206,14 @@ def same(found, expected, place):
 for i, (made, x) in enumerate(models):
     for j, found in enumerate(results[i]):
         same(np.array(found["values"], np.float32).reshape(found["sizes"]), expected[i], ("ours reads Keras'", i, j))
-    same(np.asarray(keras.models.load_model(folder / f"{i}_ours.keras").predict(x, verbose=0)), expected[i], ("Keras reads our model", i))
-    made.set_weights([np.zeros_like(w) for w in made.get_weights()])
-    made.load_weights(folder / f"{i}_ours.weights.h5")
-    same(np.asarray(made.predict(x, verbose=0)), expected[i], ("Keras reads our weights", i))
+    for suffix in FORMS:
+        ours = keras.models.load_model(folder / f"{i}_ours{suffix}")
+        same(np.asarray(ours.predict(x, verbose=0)), expected[i], ("Keras reads our model", i, suffix))
+        assert n_trained(ours) == n_trained(made), ("frozen layers", i, suffix)
+    for file in (f"{i}_ours.weights.h5", f"{i}_ours_weights.h5"):
+        made.set_weights([np.zeros_like(w) for w in made.get_weights()])
+        made.load_weights(folder / file)
+        same(np.asarray(made.predict(x, verbose=0)), expected[i], ("Keras reads our weights", file))
 for i, name in enumerate(NETWORKS, N_MODELS):
     found = np.array(results[i][0]["values"], np.float32).reshape(results[i][0]["sizes"])
     assert found.shape == expected[i].shape, (name, found.shape, expected[i].shape)
@@ -204,19 +222,25 @@ for i, name in enumerate(NETWORKS, N_MODELS):
     print(f"  {name}: the largest difference is {apart:.1e} of the largest result")
 worst = 0
 for i, (name, (data, losses, weights)) in enumerate(trained.items(), N_MODELS + len(NETWORKS)):
-    ours = keras.models.load_model(folder / f"{name}_ours.keras")
-    assert int(ours.optimizer.iterations) == (0 if name == "legacy" else 1 + N_OURS), name
-    on = [step(ours, *pair) for pair in data[1 + N_OURS :]]
-    apart = [abs(a - b) for a, b in zip(results[i][0]["losses"] + on, losses + losses[N_OURS:])]
-    apart += [np.abs(a - b).max() for a, b in zip(ours.get_weights(), weights)]
-    assert max(apart) < 1e-4, (name, apart)
-    worst = max(worst, *apart)
+    for suffix in FORMS:
+        ours = keras.models.load_model(folder / f"{name}_ours{suffix}")
+        if IS_3 and suffix == ".h5":
+            continue  # opened; Keras 3 cannot train on with the state of a legacy file, not even with its own
+        # tf.keras 2.15 keeps the steps of a legacy optimizer in `.h5` alone.
+        n_steps = {".keras": 0, ".h5": N_OURS}[suffix] if name == "legacy" else 1 + N_OURS
+        assert int(ours.optimizer.iterations) == n_steps, (name, suffix)
+        on = [step(ours, *pair) for pair in data[1 + N_OURS :]]
+        apart = [abs(a - b) for a, b in zip(results[i][0]["losses"] + on, losses + losses[N_OURS:])]
+        apart += [np.abs(a - b).max() for a, b in zip(ours.get_weights(), weights)]
+        assert max(apart) < 1e-4, (name, suffix, apart)
+        worst = max(worst, *apart)
 print(f"  {len(trained)} optimizers go on here and there: losses and weights differ by at most {worst:.1e}")
 for own in results[-1]:
     x, y = (np.array(own[k]["values"], np.float32).reshape(own[k]["sizes"]) for k in "xy")
-    logs = keras.models.load_model(folder / own["file"]).test_on_batch(x, y, return_dict=True)
-    assert logs.keys() == own["logs"].keys(), (own["file"], logs, own["logs"])
-    for name, value in logs.items():
-        assert abs(value - own["logs"][name]) < 1e-5 * max(1, abs(value)), (own["file"], name, value, own["logs"][name])
+    for file in own["files"]:
+        logs = keras.models.load_model(folder / file).test_on_batch(x, y, return_dict=True)
+        assert logs.keys() == own["logs"].keys(), (file, logs, own["logs"])
+        for name, value in logs.items():
+            assert abs(value - own["logs"][name]) < 1e-5 * max(1, abs(value)), (file, name, value, own["logs"][name])
 print(f"  {len(results[-1])} models that were compiled here evaluate the same there")
 print(f"  Keras {keras.__version__}: {N_MODELS} models in {n_files} files predict the same here and there")

@@ -171,3 +171,28 @@ fn what_cannot_be_written_is_said() -> Result<()> {
     assert_eq!(json["config"]["output_layers"], serde_json::json!([["dense", 0, 0], ["dense", 1, 0]]));
     Ok(())
 }
+
+/// Keras reads the flags of layers and not that of the model around them.
+#[test]
+fn layers_of_frozen_models_are_written_frozen() -> Result<()> {
+    let base = || Sequential::new().name("base").input([2]).add(Dense::new(2).name("a")).add(Dense::new(2).name("b"));
+    let mut model = Sequential::new().input([2]).add_model(&base().build()?).add(Dense::new(1).name("top")).build()?;
+    for version in [KerasVersion::Keras2, KerasVersion::Keras3] {
+        for (frozen, expected) in
+            [("base", [false, false, true]), ("base/a", [false, true, true]), ("top", [true, true, false])]
+        {
+            model.set_trainable(true)?;
+            model.set_layer_trainable(frozen, false)?;
+            let json = model.to_json_for(version)?;
+            let layers = |json: &Json| json["config"]["layers"].as_array().unwrap().clone();
+            let inner = layers(&json).into_iter().find(|layer| layer["config"]["name"] == "base").unwrap();
+            let all = layers(&inner).into_iter().chain(layers(&json));
+            let dense = all.filter(|layer| layer["class_name"] == "Dense");
+            let flags: Vec<bool> = dense.map(|layer| layer["config"]["trainable"].as_bool().unwrap()).collect();
+            assert_eq!(flags, expected, "{frozen}");
+            let again = read(&json.to_string())?;
+            assert_eq!(again.trainable_weights().collect::<Vec<_>>(), model.trainable_weights().collect::<Vec<_>>());
+        }
+    }
+    Ok(())
+}

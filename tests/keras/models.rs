@@ -81,6 +81,51 @@ fn frozen_layers_stay_and_frozen_batch_norm_uses_its_statistics() {
     assert!(error.contains("model `sequential` has no weights to train"), "{error}");
 }
 
+/// The two parts of transfer learning: first the new layer, then the last layer of the base, too.
+#[test]
+fn a_frozen_base_is_thawed_layer_by_layer() {
+    let base = Sequential::new().name("base").input([3]).add(Dense::new(4).name("first"));
+    let mut base = base.add(Dense::new(2).name("last").trainable(false)).build().unwrap();
+    let build = |base: &Model| {
+        let mut model = Sequential::new().input([3]).add_model(base).add(Dense::new(1).name("top")).build().unwrap();
+        model.compile(Compile::new("sgd", "mse")).unwrap();
+        model
+    };
+    let (x, y) = (rows(&[4, 3], |i| i as f32 / 7.0), rows(&[4, 1], |i| i as f32));
+    // The weights that a step changes.
+    let changed = |model: &mut Model| -> Vec<String> {
+        let before = model.get_weights().unwrap();
+        model.train_on_batch((&x, &y)).unwrap();
+        let names: Vec<String> = model.weight_names().map(str::to_string).collect();
+        let weights = before.into_iter().zip(model.get_weights().unwrap());
+        let found = names.into_iter().zip(weights).filter(|(_, (before, after))| before != after);
+        let found: Vec<String> = found.map(|(name, _)| name).collect();
+        assert_eq!(found, model.trainable_weights().collect::<Vec<_>>());
+        found
+    };
+    let (first, last, top) =
+        (["base/first/kernel", "base/first/bias"], ["base/last/kernel", "base/last/bias"], ["top/kernel", "top/bias"]);
+    // A layer that was made frozen.
+    assert_eq!(changed(&mut build(&base)), [first, top].concat());
+    base.set_trainable(false).unwrap();
+    let mut model = build(&base);
+    assert!(!model.get_layer("base").unwrap().is_trainable());
+    assert_eq!(changed(&mut model), top);
+    // As in Keras, all layers of a model inside follow it.
+    model.set_layer_trainable("base", true).unwrap();
+    assert_eq!(changed(&mut model), [first, last, top].concat());
+    model.set_layer_trainable("base/first", false).unwrap();
+    assert_eq!(changed(&mut model), [last, top].concat());
+    model.set_trainable(false).unwrap();
+    model.set_layer_trainable("base/last", true).unwrap();
+    assert_eq!(changed(&mut model), last);
+    model.set_trainable(true).unwrap();
+    assert_eq!(changed(&mut model), [first, last, top].concat());
+    let error = model.set_layer_trainable("base/lost", true).unwrap_err().to_string();
+    assert!(error.contains("`base/lost`") && error.contains("base/last"), "{error}");
+    assert!(model.set_layer_trainable("top/base", true).is_err());
+}
+
 #[test]
 fn a_recipe_replays_into_any_graph() {
     let model = Sequential::new().input([3]).add(Dense::new(4).relu()).add(Dropout::new(0.5)).build().unwrap();

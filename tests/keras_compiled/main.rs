@@ -115,20 +115,29 @@ fn training_goes_on_as_in_keras() -> Result<()> {
                     continue;
                 }
                 saved?;
-                let mut again = load_model_with(&path, &objects(), LoadModel::new().compile(true))?;
-                assert_eq!(again.n_steps(), model.n_steps());
-                for i in i..N_BATCHES {
-                    step(&mut again, case, i, &format!("{place}, {version:?}"))?;
+                let legacy = folder.0.join("again.h5");
+                let mut paths = vec![path];
+                if version == KerasVersion::Keras2 {
+                    model.save_with(&legacy, SaveModel::new().version(version).include_optimizer(true))?;
+                    paths.push(legacy);
                 }
-                end(&again, case, &format!("{place}, {version:?}"))?;
-                n_written += 1;
+                for path in &paths {
+                    let mut again = load_model_with(path, &objects(), LoadModel::new().compile(true))?;
+                    assert_eq!(again.n_steps(), model.n_steps());
+                    let place = format!("{place}, {version:?}, {}", path.display());
+                    for i in i..N_BATCHES {
+                        step(&mut again, case, i, &place)?;
+                    }
+                    end(&again, case, &place)?;
+                    n_written += 1;
+                }
             }
             step(&mut model, case, i, &place)?;
         }
         end(&model, case, &place)?;
         n += 1;
     }
-    assert_eq!((n, n_written), (69, 262));
+    assert_eq!((n, n_written), (69, 400));
     Ok(())
 }
 
@@ -173,6 +182,29 @@ fn a_file_between_two_fits_changes_nothing() -> Result<()> {
         let numbers = optimizer_numbers(&path);
         assert!(numbers.iter().all(|n| *n == 0.0 || (*n - 0.001).abs() < 1e-9), "{numbers:?}");
     }
+    Ok(())
+}
+
+/// Keras 3 cannot train with the state of a legacy file, so there it has none.
+#[test]
+fn legacy_files_for_keras_3_have_no_state() -> Result<()> {
+    let folder = Folder::new("legacy");
+    let path = folder.0.join("m.h5");
+    let mut model = small()?;
+    model.compile(Compile::new("adam", "mse"))?;
+    let (x, y) = rows(4);
+    model.train_on_batch((&x, &y))?;
+    words(
+        model.save_with(&path, SaveModel::new().include_optimizer(true)),
+        &["Keras 3 cannot read the state of an optimizer in a .h5 file", "ends with .keras"],
+    );
+    assert!(!path.exists());
+    model.save(&path)?;
+    let again = load_model(&path, &objects())?;
+    assert_eq!((again.n_steps(), again.learning_rate()?), (0, model.learning_rate()?));
+    assert_eq!(again.get_weights()?, model.get_weights()?);
+    model.save_with(&path, SaveModel::new().include_optimizer(false))?;
+    words(load_model(&path, &objects())?.train_on_batch((&x, &y)).map(drop), &["has not been compiled"]);
     Ok(())
 }
 

@@ -976,6 +976,7 @@ fn keras_names() -> Vec<Text> {
         keras::Model::to_json,
         keras::Model::to_json_for,
         keras::Model::test_on_batch as fn(_, Rows) -> _,
+        keras::Model::trainable_weights,
         keras::Model::weight_names,
         keras::Model::train_on_batch as fn(_, Rows) -> _,
         keras::ModelLayer::is_trainable,

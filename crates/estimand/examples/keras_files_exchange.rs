@@ -10,7 +10,8 @@
 //! network of `keras.applications` there are only weights.
 //!
 //! A compiled model is trained on `batches`. After the first `n` of them it is written, and then it
-//! goes on; its losses are the result. The case `own` asks for models that are compiled here.
+//! goes on; its losses are the result. The case `own` asks for models that are compiled here. What
+//! is written here has both forms: `NAME_ours.keras` and `NAME_ours.h5`.
 
 use std::path::Path;
 
@@ -52,7 +53,7 @@ fn network(name: &str) -> Result<Model> {
             network.include_top(false).pooling(Pooling::Max).build()
         }
         "dense_net121" => {
-            let network = applications::dense_net121().input_shape([64, 48, 3]);
+            let network = applications::dense_net121().input_shape([64, 70, 3]);
             network.classes(4).classifier_activation(Activation::Linear).build()
         }
         other => Err(Error::config(format!("there is no network `{other}`"))),
@@ -64,12 +65,13 @@ fn plain(array: &Array) -> Result<Value> {
 }
 
 /// Goes on with a model that Keras has trained.
-fn train(path: &Path, written: &Path, options: SaveModel, case: &Value) -> Result<Value> {
+fn train(path: &Path, written: &str, version: KerasVersion, case: &Value) -> Result<Value> {
     let mut model = load_model_with(path, &CustomObjects::new(), LoadModel::new().compile(true))?;
     let mut losses = Vec::new();
     for (i, batch) in case["batches"].as_array().into_iter().flatten().enumerate() {
         if case["n"] == i {
-            model.save_with(written, options)?;
+            model.save_with(format!("{written}.keras"), SaveModel::new().version(version).include_optimizer(true))?;
+            model.save_for(format!("{written}.h5"), version)?;
         }
         losses.push(model.train_on_batch((&array(&batch["x"])?, &array(&batch["y"])?))?["loss"]);
     }
@@ -100,7 +102,6 @@ fn of_classes() -> Vec<(LossChoice, Vec<MetricChoice>)> {
 
 /// Writes models that are compiled here; the results are their data and what they evaluate to.
 fn own(folder: &Path, version: KerasVersion) -> Result<Value> {
-    let options = SaveModel::new().version(version).include_optimizer(true);
     let x = Array::from_vec([6, 2], (0..12).map(|i| i as f32 / 7.0 - 0.8).collect())?;
     let numbers = Array::from_vec([6, 1], (0..6).map(|i| 0.2 + i as f32 / 5.0).collect())?;
     let classes = Array::from_vec([6, 1], vec![0f32, 1.0, 1.0, 0.0, 1.0, 0.0])?;
@@ -110,11 +111,12 @@ fn own(folder: &Path, version: KerasVersion) -> Result<Value> {
         let mut model = Sequential::new().input([2]).add(Dense::new(1).sigmoid()).build()?.seed(5)?;
         let compile = Compile::new(Optimizer::keras(Adam::default(), 0.01), loss);
         model.compile(metrics.into_iter().fold(compile, Compile::metric))?;
-        let file = format!("own_{}.keras", results.len());
-        model.save_with(folder.join(&file), options)?;
+        let files = [".keras", ".h5"].map(|suffix| format!("own_{}{suffix}", results.len()));
+        model.save_with(folder.join(&files[0]), SaveModel::new().version(version).include_optimizer(true))?;
+        model.save_for(folder.join(&files[1]), version)?;
         let logs = model.test_on_batch((&x, y))?;
         let logs: serde_json::Map<String, Value> = logs.into_iter().map(|(name, value)| (name, value.into())).collect();
-        results.push(json!({ "file": file, "x": plain(&x)?, "y": plain(y)?, "logs": logs }));
+        results.push(json!({ "files": files, "x": plain(&x)?, "y": plain(y)?, "logs": logs }));
     }
     Ok(results.into())
 }
@@ -132,8 +134,7 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
         return own(folder, version);
     }
     if case["batches"].is_array() {
-        let options = SaveModel::new().version(version).include_optimizer(true);
-        return train(&path(".keras"), &path("_ours.keras"), options, case);
+        return train(&path(".keras"), &path("_ours").to_string_lossy(), version, case);
     }
     let x = array(&case["x"])?;
     let mut model = load_model(path(".keras"), &CustomObjects::new())?;
@@ -149,7 +150,9 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
         predictions.push(other.predict(x.clone())?);
     }
     model.save_for(path("_ours.keras"), version)?;
+    model.save_for(path("_ours.h5"), version)?;
     model.save_weights_for(path("_ours.weights.h5"), version)?;
+    model.save_weights(path("_ours_weights.h5"))?;
     Ok(predictions.iter().map(plain).collect::<Result<Vec<Value>>>()?.into())
 }
 

@@ -258,6 +258,12 @@ impl Model {
         self.weights.read_all(self.weight_names())
     }
 
+    /// The value of one weight.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn weight(&self, name: &str) -> Result<Array> {
+        self.weights.read(name)
+    }
+
     /// Sets all weights, in the order of [`get_weights`](Model::get_weights). Nothing changes
     /// unless all fit.
     pub fn set_weights(&mut self, values: &[Array]) -> Result<()> {
@@ -281,21 +287,46 @@ impl Model {
     /// Lets optimizers change the weights of a layer, or keeps them from it. By default they
     /// change all weights. A frozen `BatchNorm` runs as in inference, as in Keras.
     ///
-    /// Unlike in Keras, this counts from the next step on, without another `compile`.
+    /// For a model inside, this sets all of its layers, as in Keras; `"base/conv1"` is one of them.
+    /// Unlike in Keras, a layer that is let free is trained even if the model around it was frozen;
+    /// and this counts from the next step on, without another `compile`.
+    ///
+    /// ```
+    /// use estimand::keras::{Input, Model, Sequential};
+    /// use estimand::prelude::*;
+    ///
+    /// let base = Sequential::new().name("base").input([4]);
+    /// let base = base.add(Dense::new(3).name("first")).add(Dense::new(2).name("last")).build()?;
+    /// let mut model = Sequential::new().input([4]).add_model(&base).add(Dense::new(1)).build()?;
+    /// model.set_layer_trainable("base", false)?;
+    /// model.set_layer_trainable("base/last", true)?;
+    /// # let trained: Vec<_> = model.trainable_weights().collect();
+    /// # assert_eq!(trained, ["base/last/kernel", "base/last/bias", "dense/kernel", "dense/bias"]);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn set_layer_trainable(&mut self, layer: &str, trainable: bool) -> Result<()> {
-        match self.recipe.layers.iter_mut().find(|known| known.name == layer) {
-            Some(found) => found.trainable = trainable,
-            None => return Err(self.unknown_layer(layer)),
+        if !self.recipe.set_layer_trainable(layer, trainable) {
+            let names = self.recipe.paths();
+            let what = format!("layer of model `{}`", self.name());
+            return Err(Error::unknown(&what, layer, names.iter().map(String::as_str)));
         }
+        self.trainable |= trainable;
         self.programs = Programs::default();
         self.describe_weights().map(|_| ())
     }
 
-    /// Lets optimizers change the weights of the whole model, or keeps them from it.
+    /// Lets optimizers change the weights of the whole model, or keeps them from it. As in Keras,
+    /// this sets all layers: those that were frozen one by one are trained, too.
     pub fn set_trainable(&mut self, trainable: bool) -> Result<()> {
         self.trainable = trainable;
+        self.recipe.set_trainable(trainable);
         self.programs = Programs::default();
         self.describe_weights().map(|_| ())
+    }
+
+    /// The names of the weights that optimizers change.
+    pub fn trainable_weights(&self) -> impl Iterator<Item = &str> {
+        self.weight_names().filter(|name| self.spec_of(name).trainable)
     }
 
     /// Adds the model to the graph of these tensors and returns its outputs, for example in a
@@ -334,7 +365,7 @@ impl Model {
     pub(super) fn shared_at(&self, site: &'static std::panic::Location<'static>) -> SharedLayer {
         let mut recipe = self.recipe.clone();
         if !self.trainable {
-            recipe.layers.iter_mut().for_each(|layer| layer.trainable = false);
+            recipe.set_trainable(false);
         }
         self.id.layer(Step::Model(Arc::new(recipe)), site)
     }
@@ -423,6 +454,12 @@ impl<'a> ModelLayer<'a> {
         self.layer.step.class_name()
     }
 
+    /// Whether it is a model.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn is_model(&self) -> bool {
+        matches!(self.layer.step, Step::Model(_))
+    }
+
     /// The names of its weights.
     #[cfg(feature = "keras_files")]
     pub(super) fn variables(&self) -> &'a [String] {
@@ -436,11 +473,7 @@ impl<'a> ModelLayer<'a> {
 
     /// Whether optimizers change its weights.
     pub fn is_trainable(&self) -> bool {
-        let own = match &self.layer.step {
-            Step::Layer(layer) => layer.config().trainable,
-            Step::Input(_) | Step::Model(_) => true,
-        };
-        self.model.trainable && self.layer.trainable && own
+        self.model.trainable && self.layer.trainable
     }
 
     /// The values of its weights.

@@ -30,7 +30,7 @@ pub(super) struct Recipe {
 pub(super) struct RecipeLayer {
     pub name: String,
     pub step: Step,
-    /// Whether optimizers change its weights, if the layer itself allows it.
+    /// Whether optimizers change its weights, if the models around it are trained.
     pub trainable: bool,
     /// The user's line that made it.
     pub site: &'static Location<'static>,
@@ -81,10 +81,53 @@ impl Recipe {
         self.outputs.iter().map(|&(call, output)| &self.calls[call].outputs[output]).collect()
     }
 
+    /// Lets all layers be trained, or freezes them.
+    pub fn set_trainable(&mut self, trainable: bool) {
+        self.layers.iter_mut().for_each(|layer| layer.set_trainable(trainable));
+    }
+
+    /// Lets the layer at a path, such as `conv1` or `base/conv1`, be trained, or freezes it. A model
+    /// around a layer that is trained is not frozen. Returns false if there is no such layer.
+    pub fn set_layer_trainable(&mut self, path: &str, trainable: bool) -> bool {
+        if let Some(layer) = self.layers.iter_mut().find(|layer| layer.name == path) {
+            layer.set_trainable(trainable);
+            return true;
+        }
+        self.layers.iter_mut().any(|layer| {
+            let rest = path.strip_prefix(&*layer.name).and_then(|rest| rest.strip_prefix('/'));
+            let (Some(rest), Step::Model(inner)) = (rest, &mut layer.step) else { return false };
+            let found = Arc::make_mut(inner).set_layer_trainable(rest, trainable);
+            layer.trainable |= found && trainable;
+            found
+        })
+    }
+
+    /// The names of all layers, and of those of models inside as `base/conv1`.
+    pub fn paths(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for layer in &self.layers {
+            all.push(layer.name.clone());
+            if let Step::Model(inner) = &layer.step {
+                all.extend(inner.paths().into_iter().map(|path| format!("{}/{path}", layer.name)));
+            }
+        }
+        all
+    }
+
     /// Placeholders for the inputs.
     pub fn placeholders(&self, graph: &Graph) -> Vec<Tensor> {
         let names = self.input_names();
         names.iter().zip(self.input_specs()).map(|(name, spec)| placeholder(graph, name, spec)).collect()
+    }
+}
+
+impl RecipeLayer {
+    /// Lets the layer be trained, and all layers of a model inside, or freezes them.
+    pub fn set_trainable(&mut self, trainable: bool) {
+        self.trainable = trainable;
+        if let Step::Model(inner) = &mut self.step {
+            Arc::make_mut(inner).set_trainable(trainable);
+        }
     }
 }
 
@@ -103,6 +146,17 @@ impl Step {
             Step::Input(_) => "input",
             Step::Layer(layer) => layer.kind(),
             Step::Model(recipe) => recipe.kind(),
+        }
+    }
+
+    /// Whether it is trained where nothing else is said. A model is frozen if all of its layers are.
+    pub fn trainable(&self) -> bool {
+        match self {
+            Step::Input(_) => true,
+            Step::Layer(layer) => layer.config().trainable,
+            Step::Model(recipe) => {
+                recipe.layers.iter().any(|layer| layer.trainable && !matches!(layer.step, Step::Input(_)))
+            }
         }
     }
 

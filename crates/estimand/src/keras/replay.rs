@@ -168,8 +168,7 @@ pub(super) fn apply(
             let before = graph.body().variables().len();
             let is_new = built.is_none();
             let built = built.get_or_insert_with(|| {
-                let config =
-                    Config { name: Some(name.to_string()), trainable: flags.trainable && layer.config().trainable };
+                let config = Config { name: Some(name.to_string()), trainable: flags.trainable };
                 Built::Layer { shared: Shared::new(Renamed { layer: layer.clone(), config }), variables: Vec::new() }
             });
             let Built::Layer { shared, variables } = built else { return Vec::new() };

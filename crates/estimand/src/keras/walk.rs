@@ -185,7 +185,7 @@ impl Walk {
         let layer = |id: &u64| RecipeLayer {
             name: names.remove(id).unwrap_or_default(),
             step: step(id).clone(),
-            trainable: true,
+            trainable: step(id).trainable(),
             site: by_id[id].call.layer.0.site,
             sharing: by_id[id].call.layer.0.sharing.clone(),
         };

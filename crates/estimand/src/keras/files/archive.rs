@@ -4,13 +4,14 @@ use std::panic::Location;
 use std::path::Path;
 
 use estimand_data::zip;
-use estimand_hdf5::File;
+use estimand_hdf5::{File, Writer};
 use estimand_nn::config::{self, CustomObjects, Json};
 use estimand_tensor::{Error, Limits, Result};
 use estimand_wire::temporary::write_whole;
 use serde_json::json;
 
 use super::compiled::{self, Training};
+use super::legacy;
 use super::options::{LoadModel, SaveModel};
 use crate::keras::json::{KerasVersion, model_from_json};
 use crate::keras::model::Model;
@@ -140,25 +141,35 @@ fn member(archive: &[u8], name: &str) -> Result<Vec<u8>> {
 
 impl Model {
     /// Writes the model to a `.keras` file that Keras 3 opens: architecture, weights, and if it is
-    /// compiled the optimizer with its state, the losses and the metrics. The file appears as a
-    /// whole or not at all.
+    /// compiled the optimizer with its state, the losses and the metrics. A name that ends with
+    /// `.h5` or `.hdf5` becomes a legacy file, which has the same, but for Keras 3 no state of the
+    /// optimizer. The file appears as a whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_with(path, SaveModel::new())
     }
 
-    /// Writes a `.keras` file for a version of Keras.
+    /// Writes a `.keras` or `.h5` file for a version of Keras.
     pub fn save_for(&self, path: impl AsRef<Path>, version: KerasVersion) -> Result<()> {
         self.save_with(path, SaveModel::new().version(version))
     }
 
-    /// Writes a `.keras` file with options.
+    /// Writes a `.keras` or `.h5` file with options.
     pub fn save_with(&self, path: impl AsRef<Path>, options: SaveModel) -> Result<()> {
         let path = path.as_ref();
-        if !is_archive(path) {
-            let text =
-                format!("the model is to be written to {}; expected a name that ends with .keras", path.display());
-            return Err(Error::config(text).help("for weights alone, call save_weights(\"name.weights.h5\")"));
-        }
+        let bytes = match is_archive(path) {
+            true => self.archive(options)?,
+            false if legacy::is_legacy_name(path) => self.legacy_file(options)?,
+            false => {
+                let name = path.display();
+                let text =
+                    format!("the model is to be written to {name}; expected a name that ends with .keras or .h5");
+                return Err(Error::config(text).help("for weights alone, call save_weights(\"name.weights.h5\")"));
+            }
+        };
+        write_whole(path, &bytes)
+    }
+
+    fn archive(&self, options: SaveModel) -> Result<Vec<u8>> {
         let version = options.version;
         let mut config = self.to_json_for(version)?;
         let compiled = compiled::config(self, options)?;
@@ -168,17 +179,45 @@ impl Model {
             config["build_config"] = json!({ "input_shape": config["config"]["build_input_shape"] });
             config["compile_config"] = compiled;
         }
-        let number = match version {
-            KerasVersion::Keras2 => "2.15.0",
-            KerasVersion::Keras3 => "3.6.0",
-        };
+        let number = number(version);
         let metadata = format!("{{\"keras_version\": \"{number}\", \"date_saved\": \"1980-01-01@00:00:00\"}}");
         let mut weights = self.weights_writer(version)?;
-        if let Some(settings) = self.settings.as_ref().filter(|_| has_state) {
-            compiled::write_state(self, settings, version, &mut weights)?;
+        if has_state {
+            compiled::write_state(self, version, false, &mut weights)?;
         }
         let (config, weights) = (config.to_string(), weights.to_bytes()?);
-        let members = [(METADATA, metadata.as_bytes()), (CONFIG, config.as_bytes()), (WEIGHTS, &weights[..])];
-        write_whole(path, &zip::write(&members)?)
+        zip::write(&[(METADATA, metadata.as_bytes()), (CONFIG, config.as_bytes()), (WEIGHTS, &weights[..])])
+    }
+
+    fn legacy_file(&self, options: SaveModel) -> Result<Vec<u8>> {
+        let (version, mut writer) = (options.version, Writer::new());
+        let model = self.to_json_for(version)?;
+        let model = json!({ "class_name": model["class_name"], "config": model["config"] }).to_string();
+        let about = [("model_config", &*model), ("keras_version", number(version)), ("backend", "tensorflow")];
+        legacy::add_texts("/", &about, &mut writer)?;
+        legacy::add_weights(self, legacy::WEIGHTS, &mut writer)?;
+        legacy::add_texts(legacy::WEIGHTS, &about[1..], &mut writer)?;
+        if let Some(training) = compiled::config(self, options)? {
+            let training = compiled::in_legacy_form(self, training, version)?.to_string();
+            legacy::add_texts("/", &[("training_config", &training)], &mut writer)?;
+            match version {
+                KerasVersion::Keras2 => compiled::write_state(self, version, true, &mut writer)?,
+                // TF: Keras 3 opens a file with a state, its own ones too, and then cannot train.
+                KerasVersion::Keras3 if options.include_optimizer == Some(true) => {
+                    let error = Error::unsupported("Keras 3 cannot read the state of an optimizer in a .h5 file");
+                    return Err(error.help("save to a name that ends with .keras"));
+                }
+                KerasVersion::Keras3 => {}
+            }
+        }
+        writer.to_bytes()
+    }
+}
+
+/// The version of Keras that is to read a file.
+fn number(version: KerasVersion) -> &'static str {
+    match version {
+        KerasVersion::Keras2 => "2.15.0",
+        KerasVersion::Keras3 => "3.6.0",
     }
 }

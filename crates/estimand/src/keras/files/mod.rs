@@ -28,16 +28,21 @@ pub use options::{LoadModel, SaveModel};
 
 impl Model {
     /// Writes the weights to a `.weights.h5` file for a version of Keras;
-    /// [`save_weights`](Model::save_weights) does it for Keras 3. The file appears as a whole or
-    /// not at all.
+    /// [`save_weights`](Model::save_weights) does it for Keras 3. Any other name that ends with
+    /// `.h5` or `.hdf5` becomes a legacy file, which has the names of layers and is the same for
+    /// both. The file appears as a whole or not at all.
     pub fn save_weights_for(&self, path: impl AsRef<Path>, version: KerasVersion) -> Result<()> {
         let path = path.as_ref();
-        let name = path.to_string_lossy();
-        if !name.ends_with(".weights.h5") {
-            let text = format!("the weights are to be written to {name}; expected a name that ends with .weights.h5");
-            return Err(Error::config(text).help("for the whole model, call model.save(\"model.keras\")"));
-        }
-        write_whole(path, &self.weights_writer(version)?.to_bytes()?)
+        let writer = match legacy::is_legacy_name(path) {
+            true => self.legacy_weights_writer()?,
+            false if legacy::has_new_weights(path) => self.weights_writer(version)?,
+            false => {
+                let name = path.display();
+                let text = format!("the weights are to be written to {name}; expected a name that ends with .h5");
+                return Err(Error::config(text).help("for the whole model, call model.save(\"model.keras\")"));
+            }
+        };
+        write_whole(path, &writer.to_bytes()?)
     }
 
     pub(super) fn save_hdf5(&self, path: &Path) -> Result<()> {
@@ -68,6 +73,14 @@ impl Model {
         }
         let typed = self.weight_names().zip(&values).map(|(name, value)| cast(value, self.spec_of(name).dtype));
         typed.collect()
+    }
+
+    /// The tree of a legacy file of weights.
+    fn legacy_weights_writer(&self) -> Result<Writer> {
+        let mut writer = Writer::new();
+        legacy::add_weights(self, "/", &mut writer)?;
+        legacy::add_texts("/", &legacy::WRITER, &mut writer)?;
+        Ok(writer)
     }
 
     /// The tree of a `.weights.h5` file.

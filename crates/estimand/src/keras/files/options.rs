@@ -63,7 +63,8 @@ impl SaveModel {
     /// that Keras has not.
     ///
     /// By default such a model is written without them. A warning tells why, unless the model is
-    /// not compiled.
+    /// not compiled. A `.h5` file for Keras 3 has the arguments of `compile` and no state, because
+    /// Keras 3 cannot go on with it there; `true` is an error then.
     pub fn include_optimizer(mut self, include: bool) -> SaveModel {
         self.include_optimizer = Some(include);
         self

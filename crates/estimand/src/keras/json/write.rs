@@ -38,7 +38,7 @@ impl Model {
 }
 
 fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json> {
-    let writer = Writer { recipe, version };
+    let writer = Writer { recipe, trainable, version };
     let mut config = json!({ "name": recipe.name, "trainable": trainable });
     if recipe.is_sequential {
         config["layers"] = recipe.layers.iter().map(|layer| writer.layer(layer)).collect::<Result<Vec<_>>>()?.into();
@@ -92,11 +92,15 @@ fn without_old_fields(json: &mut Json) {
 
 struct Writer<'a> {
     recipe: &'a Recipe,
+    /// Whether the model is trained. TF: Keras reads this of layers alone, so those of a frozen
+    /// model are frozen in the file.
+    trainable: bool,
     version: KerasVersion,
 }
 
 impl Writer<'_> {
     fn layer(&self, layer: &RecipeLayer) -> Result<Json> {
+        let trainable = self.trainable && layer.trainable;
         let mut json = match &layer.step {
             Step::Input(input) => {
                 let shape = if self.version == KerasVersion::Keras2 { "batch_input_shape" } else { "batch_shape" };
@@ -109,10 +113,10 @@ impl Writer<'_> {
             }
             Step::Layer(inner) => {
                 let mut json = inner.to_json()?;
-                json["config"]["trainable"] = (layer.trainable && inner.config().trainable).into();
+                json["config"]["trainable"] = trainable.into();
                 json
             }
-            Step::Model(recipe) => write(recipe, layer.trainable, self.version)?,
+            Step::Model(recipe) => write(recipe, trainable, self.version)?,
         };
         json["config"]["name"] = layer.name.as_str().into();
         if self.version == KerasVersion::Keras3 {

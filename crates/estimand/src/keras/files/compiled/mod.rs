@@ -17,7 +17,6 @@ use estimand_tensor::{Error, Result, warn};
 
 use super::legacy;
 use super::options::{LoadModel, SaveModel};
-use crate::keras::compile::Settings;
 use crate::keras::json::KerasVersion;
 use crate::keras::model::Model;
 use state::Stored;
@@ -112,12 +111,12 @@ pub(super) fn config(model: &Model, options: SaveModel) -> Result<Option<Json>> 
     }
 }
 
+/// What [`config`] returns, as legacy files have it.
+pub(super) fn in_legacy_form(model: &Model, config: Json, version: KerasVersion) -> Result<Json> {
+    Ok(write::in_legacy_form(config, &model.check_compiled()?.optimizer, version))
+}
+
 /// Adds the state of the optimizer to a file of weights.
-pub(super) fn write_state(
-    model: &Model,
-    settings: &Settings,
-    version: KerasVersion,
-    writer: &mut Writer,
-) -> Result<()> {
-    state::write(model, &settings.optimizer, version, writer)
+pub(super) fn write_state(model: &Model, version: KerasVersion, is_legacy: bool, writer: &mut Writer) -> Result<()> {
+    state::write(model, &model.check_compiled()?.optimizer, version, is_legacy, writer)
 }

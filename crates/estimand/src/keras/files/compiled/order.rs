@@ -62,6 +62,17 @@ impl Variable {
         }
     }
 
+    /// Its name in a legacy file, if it is this one of all variables.
+    pub fn name_in_file(&self, i: usize) -> String {
+        match self {
+            Variable::Iterations => "iteration:0".to_string(),
+            Variable::LearningRate => "learning_rate:0".to_string(),
+            Variable::Product => "momentum_cache:0".to_string(),
+            Variable::Slot { of: (weight, slot), .. } => format!("{weight}/{slot}:0"),
+            Variable::Unused { .. } => format!("unused_{i}:0"),
+        }
+    }
+
     /// What it is, for errors.
     pub fn describe(&self) -> String {
         match self {

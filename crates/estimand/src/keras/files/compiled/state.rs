@@ -16,9 +16,6 @@ use crate::keras::model::Model;
 /// Where a `.keras` file keeps the variables.
 const PLACE: &str = "optimizer/vars";
 
-/// Where a legacy file keeps them.
-const LEGACY: &str = "optimizer_weights";
-
 /// The variables of an optimizer in a file.
 pub(super) struct Stored<'a> {
     file: &'a File,
@@ -30,9 +27,9 @@ impl<'a> Stored<'a> {
     /// Finds the variables in a file, if it has some.
     pub fn find(file: &'a File) -> Result<Option<Stored<'a>>> {
         let root = file.root();
-        if root.contains(LEGACY) {
-            let names = legacy::names(&root.group(LEGACY)?, "weight_names")?;
-            let paths = names.into_iter().map(|name| format!("{LEGACY}/{name}")).collect();
+        if root.contains(legacy::OPTIMIZER) {
+            let names = legacy::names(&root.group(legacy::OPTIMIZER)?, legacy::WEIGHT_NAMES)?;
+            let paths = names.into_iter().map(|name| format!("{}/{name}", legacy::OPTIMIZER)).collect();
             return Ok(Some(Stored { file, paths }));
         }
         if !root.contains(PLACE) {
@@ -112,28 +109,47 @@ impl Model {
     }
 }
 
-/// Writes the state of a model's optimizer.
-pub(super) fn write(model: &Model, optimizer: &Optimizer, version: KerasVersion, writer: &mut Writer) -> Result<()> {
+/// Writes the state of a model's optimizer: by number, or with `is_legacy` by name.
+pub(super) fn write(
+    model: &Model,
+    optimizer: &Optimizer,
+    version: KerasVersion,
+    is_legacy: bool,
+    writer: &mut Writer,
+) -> Result<()> {
     let generation = Generation::of(optimizer, version);
-    let n_updates = model.n_updates()?;
+    let mut names = Vec::new();
     for (i, variable) in order::variables(optimizer, generation, &model.trained_weights()).iter().enumerate() {
-        let value = match variable {
-            Variable::Iterations => count(n_updates, version),
-            Variable::LearningRate => Array::scalar(model.learning_rate()? as f32),
-            Variable::Product => {
-                let scalars = optimizer.rule().scalars(n_updates);
-                let product = scalars.iter().find(|(name, _)| *name == "momentum_cache").map_or(1.0, |(_, x)| *x);
-                Array::scalar(product as f32)
+        let value = value(model, optimizer, version, variable)?;
+        match is_legacy {
+            true => {
+                let name = variable.name_in_file(i);
+                writer.dataset(&format!("{}/{name}", legacy::OPTIMIZER), &value)?;
+                names.push(name);
             }
-            Variable::Slot { of, initial, dims } => match model.slot_value(of)? {
-                Some(value) => value,
-                None => filled(dims, *initial)?,
-            },
-            Variable::Unused { dims } => filled(dims, 0.0)?,
-        };
-        writer.dataset(&format!("{PLACE}/{i}"), &value)?;
+            false => writer.dataset(&format!("{PLACE}/{i}"), &value)?,
+        }
     }
-    Ok(())
+    if is_legacy { legacy::add_names(legacy::OPTIMIZER, legacy::WEIGHT_NAMES, &names, writer) } else { Ok(()) }
+}
+
+/// The value of a variable.
+fn value(model: &Model, optimizer: &Optimizer, version: KerasVersion, variable: &Variable) -> Result<Array> {
+    let n_updates = model.n_updates()?;
+    match variable {
+        Variable::Iterations => Ok(count(n_updates, version)),
+        Variable::LearningRate => Ok(Array::scalar(model.learning_rate()? as f32)),
+        Variable::Product => {
+            let scalars = optimizer.rule().scalars(n_updates);
+            let product = scalars.iter().find(|(name, _)| *name == "momentum_cache").map_or(1.0, |(_, x)| *x);
+            Ok(Array::scalar(product as f32))
+        }
+        Variable::Slot { of, initial, dims } => match model.slot_value(of)? {
+            Some(value) => Ok(value),
+            None => filled(dims, *initial),
+        },
+        Variable::Unused { dims } => filled(dims, 0.0),
+    }
 }
 
 /// The number of updates, as JAX counts them if Keras 3 reads it.

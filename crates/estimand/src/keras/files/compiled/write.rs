@@ -1,5 +1,6 @@
 //! How a model is compiled, as JSON for Keras.
 
+use estimand_graph::Optimizer;
 use estimand_nn::config::Json;
 use estimand_nn::optimizer;
 use estimand_tensor::{Error, Result};
@@ -24,6 +25,23 @@ pub(super) fn config(model: &Model, settings: &Settings, version: KerasVersion) 
         "metrics": metrics(outputs, false, version)?,
         "weighted_metrics": metrics(outputs, true, version)?,
     }))
+}
+
+/// The same as legacy files have it, where classes have no modules.
+pub(super) fn in_legacy_form(mut config: Json, optimizer: &Optimizer, version: KerasVersion) -> Json {
+    let mut written = config["optimizer"].take();
+    let registered = written["registered_name"].as_str().or(written["class_name"].as_str()).unwrap_or_default();
+    let mut class = registered.to_string();
+    if version == KerasVersion::Keras2 && !is_legacy(optimizer) {
+        // TF: a prefix and a flag tell the newer optimizers of Keras 2 from the older ones.
+        written["config"]["is_legacy_optimizer"] = false.into();
+        if !class.contains('>') {
+            class = format!("Custom>{class}");
+        }
+    }
+    config["optimizer_config"] = json!({ "class_name": class, "config": written["config"] });
+    config.as_object_mut().map(|config| config.remove("optimizer"));
+    config
 }
 
 /// The value of a single output, or the list of those of all outputs.
@@ -70,9 +88,22 @@ fn optimizer(model: &Model, settings: &Settings, version: KerasVersion) -> Resul
     Ok(object)
 }
 
-/// Names of losses that are spelled otherwise in one of the versions.
-const SPELLED: [(&str, &str); 3] =
-    [("huber_loss", "huber"), ("logcosh", "log_cosh"), ("kullback_leibler_divergence", "kl_divergence")];
+/// The names of losses by which both versions find them in all of their files. TF: in a legacy file
+/// Keras 3 does not find `mse`, which it writes there.
+const SPELLED: [(&str, &str); 12] = [
+    ("huber_loss", "huber"),
+    ("logcosh", "log_cosh"),
+    ("kullback_leibler_divergence", "kl_divergence"),
+    ("kld", "kl_divergence"),
+    ("KLD", "kl_divergence"),
+    ("mse", "mean_squared_error"),
+    ("MSE", "mean_squared_error"),
+    ("mae", "mean_absolute_error"),
+    ("MAE", "mean_absolute_error"),
+    ("mape", "mean_absolute_percentage_error"),
+    ("msle", "mean_squared_logarithmic_error"),
+    ("bce", "binary_crossentropy"),
+];
 
 fn loss(output: &OutputSettings) -> Result<Json> {
     let name = output.given.as_deref().filter(|name| names::is_loss(name));
@@ -107,8 +138,22 @@ fn metrics(outputs: &[OutputSettings], is_weighted: bool, version: KerasVersion)
     Ok(for_outputs(outputs.iter().map(of_output).collect::<Result<_>>()?))
 }
 
-/// Names of losses that are not names of metrics in one of the versions.
-const NOT_METRICS: [&str; 6] = ["bce", "kld", "KLD", "kullback_leibler_divergence", "log_cosh", "logcosh"];
+/// Names of losses that are not names of metrics in one of the versions, and short names, which a
+/// metric of a legacy file would lose.
+const NOT_METRICS: [&str; 12] = [
+    "bce",
+    "kld",
+    "KLD",
+    "kullback_leibler_divergence",
+    "log_cosh",
+    "logcosh",
+    "mse",
+    "MSE",
+    "mae",
+    "MAE",
+    "mape",
+    "msle",
+];
 
 fn metric(metric: &OutputMetric, version: KerasVersion) -> Result<Json> {
     let value = match &metric.kind {

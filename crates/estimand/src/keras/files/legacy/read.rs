@@ -1,23 +1,15 @@
-//! The legacy form of weights in HDF5: groups by the names of layers, in the order of the attribute
-//! `layer_names`.
+//! Reading the legacy form.
 
 use std::collections::HashMap;
 
 use estimand_hdf5::Group;
 use estimand_tensor::{Array, Error, Result};
 
+use super::{LAYER_NAMES, WEIGHT_NAMES, WEIGHTS};
 use crate::keras::model::{Model, ModelLayer};
 
-/// The group of weights in the file of a whole model.
-const WEIGHTS: &str = "model_weights";
-
-pub(super) fn is_legacy(root: &Group<'_>) -> Result<bool> {
-    let has = |name: &str| root.find_attribute(name).map(|found| found.is_some());
-    Ok(has("layer_names")? || has("layer_names0")? || root.contains(WEIGHTS))
-}
-
 /// A layer of a file that has weights.
-pub(super) struct Stored<'a> {
+pub(in crate::keras::files) struct Stored<'a> {
     pub name: String,
     group: Group<'a>,
     /// The names of its weights in the file, such as `dense/kernel:0`.
@@ -39,7 +31,7 @@ impl Stored<'_> {
 }
 
 /// The layers of a file that have weights, in its order.
-pub(super) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored<'a>>> {
+pub(in crate::keras::files) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored<'a>>> {
     let inner;
     let root = match root.contains(WEIGHTS) {
         true => {
@@ -49,9 +41,9 @@ pub(super) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored<'a>>> {
         false => root,
     };
     let mut all = Vec::new();
-    for name in names(root, "layer_names")? {
+    for name in names(root, LAYER_NAMES)? {
         let group = root.group(&name)?;
-        let weights = names(&group, "weight_names")?;
+        let weights = names(&group, WEIGHT_NAMES)?;
         if !weights.is_empty() {
             all.push(Stored { name, group, weights });
         }
@@ -61,7 +53,7 @@ pub(super) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored<'a>>> {
 
 /// The names of all weights as variables of a model, and their paths in the file. A weight inside
 /// of a model of its own also has its short name.
-pub(super) fn paths(root: &Group<'_>) -> Result<Vec<(String, String)>> {
+pub(in crate::keras::files) fn paths(root: &Group<'_>) -> Result<Vec<(String, String)>> {
     let (mut all, mut short) = (Vec::new(), Vec::new());
     for layer in stored(root)? {
         for weight in &layer.weights {
@@ -81,7 +73,7 @@ pub(super) fn paths(root: &Group<'_>) -> Result<Vec<(String, String)>> {
 }
 
 /// The weights of all layers. Layers are matched by their order, as Keras does.
-pub(super) fn read(model: &Model, root: &Group<'_>) -> Result<Vec<Array>> {
+pub(in crate::keras::files) fn read(model: &Model, root: &Group<'_>) -> Result<Vec<Array>> {
     let stored = stored(root)?;
     let layers: Vec<ModelLayer<'_>> =
         model.layers().into_iter().filter(|layer| !layer.variables().is_empty()).collect();
@@ -114,7 +106,7 @@ fn in_order<'a>(layer: &ModelLayer<'_>, weights: &'a [String]) -> Result<Vec<&'a
 }
 
 /// A list of texts in an attribute. Keras splits a long one: `layer_names0`, `layer_names1`, ...
-pub(super) fn names(group: &Group<'_>, attribute: &str) -> Result<Vec<String>> {
+pub(in crate::keras::files) fn names(group: &Group<'_>, attribute: &str) -> Result<Vec<String>> {
     let mut all = Vec::new();
     match group.find_attribute(attribute)? {
         Some(list) => texts(&list, &mut all)?,

@@ -1,0 +1,73 @@
+//! Writing the legacy form, as tf.keras does.
+
+use estimand_hdf5::Writer;
+use estimand_tensor::{Array, Result};
+
+use super::{LAYER_NAMES, WEIGHT_NAMES};
+use crate::keras::model::{Model, ModelLayer};
+
+/// The number of bytes of names that Keras puts into one attribute.
+const MAX_NAMES: usize = 64_512;
+
+/// Adds the weights of all layers to a group.
+pub(in crate::keras::files) fn add_weights(model: &Model, group: &str, writer: &mut Writer) -> Result<()> {
+    writer.group(group)?;
+    let layers = model.layers();
+    let names: Vec<String> = layers.iter().map(|layer| layer.name().to_string()).collect();
+    add_names(group, LAYER_NAMES, &names, writer)?;
+    for layer in &layers {
+        let path = format!("{group}/{}", layer.name());
+        writer.group(&path)?;
+        let mut stored = Vec::new();
+        for variable in in_order(model, layer) {
+            let name = name_in_file(layer, variable);
+            writer.dataset(&format!("{path}/{name}"), &model.weight(variable)?)?;
+            stored.push(name);
+        }
+        add_names(&path, WEIGHT_NAMES, &stored, writer)?;
+    }
+    // The weights that belong to no layer: there are none, but Keras reads the list.
+    let path = format!("{group}/top_level_model_weights");
+    writer.group(&path)?;
+    add_names(&path, WEIGHT_NAMES, &[], writer)
+}
+
+/// The weights of a layer as Keras lists them here: first those that are trained. TF: it counts on
+/// this order when it reads the weights of a model inside.
+fn in_order<'a>(model: &Model, layer: &ModelLayer<'a>) -> Vec<&'a str> {
+    let mut all: Vec<&str> = layer.variables().iter().map(String::as_str).collect();
+    all.sort_by_key(|name| !model.spec_of(name).trainable);
+    all
+}
+
+/// `dense/kernel:0`; the weights of a model inside have names without that of the model.
+fn name_in_file(layer: &ModelLayer<'_>, variable: &str) -> String {
+    let inside = variable.strip_prefix(layer.name()).and_then(|rest| rest.strip_prefix('/'));
+    format!("{}:0", inside.filter(|_| layer.is_model()).unwrap_or(variable))
+}
+
+/// Adds a list of names to a group, in several attributes if it is long: `layer_names0`, ...
+pub(in crate::keras::files) fn add_names(
+    group: &str,
+    attribute: &str,
+    names: &[String],
+    writer: &mut Writer,
+) -> Result<()> {
+    let width = names.iter().map(String::len).max().unwrap_or(0).max(1);
+    let parts: Vec<&[String]> = names.chunks((MAX_NAMES / width).max(1)).collect();
+    for (i, &part) in parts.iter().enumerate() {
+        let name = if parts.len() == 1 { attribute.to_string() } else { format!("{attribute}{i}") };
+        writer.fixed_attribute(group, &name, &Array::from_strings([part.len()], part.to_vec())?)?;
+    }
+    match parts.is_empty() {
+        // As NumPy makes an array of no names.
+        true => writer.attribute(group, attribute, &Array::from_vec([0], Vec::<f64>::new())?),
+        false => Ok(()),
+    }
+}
+
+/// Adds attributes that are texts.
+pub(in crate::keras::files) fn add_texts(group: &str, texts: &[(&str, &str)], writer: &mut Writer) -> Result<()> {
+    writer.group(group)?;
+    texts.iter().try_for_each(|(name, text)| writer.attribute(group, name, &Array::from_strings([], [*text])?))
+}
