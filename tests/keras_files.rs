@@ -276,7 +276,7 @@ fn mistakes_are_said() -> Result<()> {
     Ok(())
 }
 
-/// The tree of a legacy file, as h5py shows that of tf.keras 2.15 (its `save_weights_to_hdf5_group`):
+/// The tree of a legacy file, as `save_weights_to_hdf5_group` of tf.keras 2.15 writes it:
 /// a layer without weights has an empty list; the weights of a model inside are listed without its
 /// name, those that are trained first.
 #[test]

@@ -322,3 +322,27 @@ fn every_pass_changes_a_program() {
         assert!(cases.iter().any(changes), "the pass `{pass}` changes none of these programs");
     }
 }
+
+/// The mask of another batch is refused before anything is computed.
+#[test]
+fn masks_of_other_batches_are_refused() {
+    let g = Graph::new();
+    let x = dense_placeholder(&g, "x", &[4, 3]);
+    let mask = g.placeholder("mask", DType::Bool, [Graph::ANY, 4.into()]);
+    let kernel = g.variable("kernel", [3, 5], Initializer::GlorotUniform);
+    let others = RecurrentInputs {
+        kernel: g.variable("recurrent", [5, 5], Initializer::GlorotUniform),
+        bias: None,
+        states: vec![g.fill([Dim::BATCH, 5.into()], DType::F32, 0.0)],
+        mask: Some(mask.clone()),
+        keep: None,
+    };
+    let product = x.reshape([-1, 3]).matmul(&kernel).reshape([-1, 4, 5]);
+    let y = product.recurrent(Cell::Simple, CellFunction::Tanh, CellFunction::Sigmoid, &others).sequence;
+    let mut session = Session::new(&g).unwrap();
+    for (n, fits) in [(2, true), (3, false), (1, false), (0, false)] {
+        let mask_of = Array::from_vec([n, 4], vec![true; 4 * n]).unwrap();
+        let found = session.run(&[&y], &[(&x, uniform("x", &[2, 4, 3]).unwrap()), (&mask, mask_of)]);
+        assert_eq!(found.is_ok(), fits, "{found:?}");
+    }
+}

@@ -60,7 +60,7 @@ def steps(x):
     if choice == 1:
         return L.GRU(number(1, 4), return_sequences=True, reset_after=bool(number(0, 2)))(x)
     if choice == 2:
-        return L.MultiHeadAttention(number(1, 3), number(1, 4), use_bias=bool(number(0, 2)))(x, x)
+        return L.MultiHeadAttention(number(1, 3), number(1, 4), use_bias=bool(number(0, 2)))(x, x, use_causal_mask=bool(number(0, 2)))
     if choice == 3:
         return L.TimeDistributed(L.Dense(number(1, 4), activation=activation()))(x)
     if choice == 4:
@@ -156,14 +156,16 @@ def deep():
     x = start = Input((4, 3))
     x = L.Bidirectional(L.LSTM(2, return_sequences=True))(x)
     # The result does not depend on the bias of keys, whose gradients are noise.
-    x = L.MultiHeadAttention(2, 2, use_bias=False)(x, x)
+    x = L.MultiHeadAttention(2, 2, use_bias=False)(x, x, use_causal_mask=True)
     x = L.TimeDistributed(L.Dense(3, activation="tanh"))(x)
     x = L.Flatten()(x)
     x = keras.Sequential([Input((12,)), L.Dense(4, trainable=False), L.BatchNormalization(), L.Dense(3, activation="tanh")])(x)
     # A model that is frozen as a whole, as in transfer learning.
     base = keras.Sequential([Input((3,)), L.Dense(4, activation="tanh"), L.BatchNormalization()])
     base.trainable = False
-    return keras.Model(start, L.Dense(1)(base(x)))
+    # Trained, with the statistics that it has. Keras 3 does not obey `training` in a whole model.
+    fixed = keras.Sequential([Input((4,)), L.Dense(4, use_bias=False), L.BatchNormalization()])
+    return keras.Model(start, L.Dense(1)(fixed(base(x), **({} if IS_3 else {"training": False}))))
 
 
 def step(made, x, y):

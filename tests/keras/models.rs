@@ -1,8 +1,8 @@
 //! Models as recipes: shared layers, inner models, weights, freezing, graphs of model functions.
 
 use estimand::graph::Graph;
-use estimand::keras::{Compile, Fit, Functional, Input, Model, Sequential, SharedLayer};
-use estimand::nn::{Add, Subtract};
+use estimand::keras::{CallInputs, Compile, Fit, Functional, Input, Model, Sequential, SharedLayer};
+use estimand::nn::{Add, MultiHeadAttention, Subtract};
 use estimand::prelude::*;
 
 fn rows(dims: &[usize], f: impl Fn(usize) -> f32) -> Array {
@@ -124,6 +124,61 @@ fn a_frozen_base_is_thawed_layer_by_layer() {
     let error = model.set_layer_trainable("base/lost", true).unwrap_err().to_string();
     assert!(error.contains("`base/lost`") && error.contains("base/last"), "{error}");
     assert!(model.set_layer_trainable("top/base", true).is_err());
+}
+
+/// Keras' `base(x, training=False)`: batch norm is trained and uses its moving statistics.
+#[test]
+fn calls_say_whether_they_train() {
+    let (x, y) = (rows(&[8, 3], |i| (i % 5) as f32), rows(&[8, 1], |i| i as f32));
+    let base = Sequential::new().input([3]).add(BatchNorm::new()).build().unwrap();
+    for training in [None, Some(false)] {
+        let input = Input::new([3]).tensor();
+        let inputs = CallInputs::of(&input);
+        let inputs = training.map_or(inputs.clone(), |training| inputs.training(training));
+        let mut model = Model::new(&input, &Dense::new(1).on(&base.on(&inputs))).unwrap();
+        model.compile(Compile::new("sgd", "mse")).unwrap();
+        let (before, tested) = (model.get_weights().unwrap(), model.test_on_batch((&x, &y)).unwrap()["loss"]);
+        let trained = model.train_on_batch((&x, &y)).unwrap()["loss"];
+        let after = model.get_weights().unwrap();
+        assert_ne!(before[..2], after[..2], "gamma and beta are trained");
+        // The moving statistics follow the batches of a training alone.
+        assert_eq!((trained == tested, before[2..4] == after[2..4]), (training.is_some(), training.is_some()));
+    }
+    // Dropout that stays in predictions: each number is 0 or twice what it was.
+    let input = Input::new([500]).tensor();
+    let dropped = Dropout::new(0.5).on(&CallInputs::of(&input).training(true));
+    let found = f32s(&Model::new(&input, &dropped).unwrap().predict(rows(&[1, 500], |_| 3.0)).unwrap());
+    let n_zeros = found.iter().filter(|x| **x == 0.0).count();
+    assert!(found.iter().all(|x| *x == 0.0 || *x == 6.0) && (150..350).contains(&n_zeros), "{n_zeros}");
+}
+
+/// With a causal mask the first step sees only itself: later steps do not change its result.
+#[test]
+fn calls_say_that_attention_is_causal() {
+    let first_of = |causal: bool, last: f32| {
+        let x = Input::new([3, 2]).tensor();
+        let inputs = CallInputs::of(&[&x, &x]).use_causal_mask(causal);
+        let mut model = Model::new(&x, &MultiHeadAttention::new(1, 2).on(&inputs)).unwrap();
+        let steps = rows(&[1, 3, 2], |i| if i < 2 { 1.0 } else { last });
+        f32s(&model.predict(steps).unwrap())[..2].to_vec()
+    };
+    assert_eq!(first_of(true, 5.0), first_of(true, -1.0));
+    assert_ne!(first_of(false, 5.0), first_of(false, -1.0));
+    // The arguments of a call in a list count for the call.
+    let x = Input::new([3, 2]).tensor();
+    let inputs = [CallInputs::of(&x).use_causal_mask(true), CallInputs::of(&x)];
+    let model = Model::new(&x, &MultiHeadAttention::new(1, 2).on(&inputs)).unwrap();
+    assert!(model.to_json().unwrap().to_string().contains(r#""kwargs":{"use_causal_mask":true}"#));
+
+    let causal = CallInputs::of(&x).use_causal_mask(true);
+    let error = |result: Result<Model>| result.unwrap_err().to_string();
+    let found = error(Model::new(&x, &Dense::new(1).on(&causal)));
+    assert!(found.contains("`use_causal_mask`, which it does not take"), "{found}");
+    let base = Sequential::new().name("base").input([3, 2]).add(Dense::new(1)).build().unwrap();
+    let found = error(Model::new(&x, &base.on(&causal)));
+    assert!(found.contains("model `base` got `use_causal_mask`"), "{found}");
+    let found = error(Model::new(&x, &CallInputs::of(&x).training(true)));
+    assert!(found.contains("got arguments of a call with its inputs or outputs"), "{found}");
 }
 
 #[test]

@@ -919,6 +919,7 @@ fn keras_names() -> Vec<Text> {
         keras::BackupAndRestore,
         keras::applications::ClassNames,
         keras::applications::Preprocessing,
+        keras::CallInputs,
         keras::Compile,
         keras::CsvLogger,
         keras::Evaluate<'_>,

@@ -7,6 +7,7 @@ use estimand_graph::{Graph, Tensor};
 use estimand_nn::Layer;
 use estimand_tensor::{DType, Error, Result, Shape};
 
+use super::arguments::CallArguments;
 use super::recipe::{Recipe, Spec, placeholder};
 use super::replay::{self, Replay};
 use super::symbol::{Call, KerasTensor, SharedLayer, Symbols};
@@ -50,20 +51,25 @@ impl SharedLayer {
     /// Applies a model that may have several outputs.
     #[track_caller]
     pub fn on_all(&self, inputs: &dyn Symbols) -> Vec<KerasTensor> {
-        self.call_at(inputs.symbols(), Location::caller())
+        self.call_at(inputs.symbols(), inputs.arguments(), Location::caller())
     }
 
     /// Applies the layer at a line of the user.
-    pub(super) fn call_at(&self, inputs: Vec<KerasTensor>, site: &'static Location<'static>) -> Vec<KerasTensor> {
+    pub(super) fn call_at(
+        &self,
+        inputs: Vec<KerasTensor>,
+        arguments: CallArguments,
+        site: &'static Location<'static>,
+    ) -> Vec<KerasTensor> {
         let earlier = inputs.iter().find_map(|input| input.call.error.clone());
         let outputs = match earlier {
             Some(error) => Err(error),
-            None => self.infer(&inputs, site),
+            None => self.infer(&inputs, arguments, site),
         };
         match outputs {
             Ok(outputs) => {
                 let n = outputs.len();
-                let call = Arc::new(Call { layer: self.clone(), inputs, outputs, error: None });
+                let call = Arc::new(Call { layer: self.clone(), inputs, arguments, outputs, error: None });
                 (0..n).map(|output| KerasTensor { call: call.clone(), output }).collect()
             }
             Err(error) => vec![poisoned(self.clone(), inputs, error)],
@@ -71,7 +77,12 @@ impl SharedLayer {
     }
 
     /// The dtypes and shapes of the results, found in a graph of their own.
-    fn infer(&self, inputs: &[KerasTensor], site: &'static Location<'static>) -> Result<Vec<Spec>> {
+    fn infer(
+        &self,
+        inputs: &[KerasTensor],
+        arguments: CallArguments,
+        site: &'static Location<'static>,
+    ) -> Result<Vec<Spec>> {
         if inputs.is_empty() {
             return Err(Error::config(format!("{} got no values; expected at least one", self.kind())).at(site));
         }
@@ -88,7 +99,8 @@ impl SharedLayer {
         let _line = graph.line(site, file!());
         let name = self.0.step.given_name().unwrap_or(self.kind()).to_string();
         let inputs: Vec<replay::Masked> = tensors.iter().map(replay::Masked::from).collect();
-        let results = replay::apply(&self.0.step, &mut None, &name, &graph, &inputs, replay::Flags::default());
+        let flags = replay::Flags::default().with(arguments);
+        let results = replay::apply(&self.0.step, &mut None, &name, &graph, &inputs, flags);
         graph.check()?;
         Ok(results.iter().map(|result| Spec::of(&result.tensor)).collect())
     }
@@ -96,5 +108,6 @@ impl SharedLayer {
 
 fn poisoned(layer: SharedLayer, inputs: Vec<KerasTensor>, error: Error) -> KerasTensor {
     let outputs = vec![Spec { dtype: DType::F32, shape: Shape::scalar() }];
-    KerasTensor { call: Arc::new(Call { layer, inputs, outputs, error: Some(error) }), output: 0 }
+    let call = Call { layer, inputs, arguments: CallArguments::default(), outputs, error: Some(error) };
+    KerasTensor { call: Arc::new(call), output: 0 }
 }

@@ -22,6 +22,7 @@
 //! ```
 
 pub mod applications;
+mod arguments;
 mod call;
 mod callback;
 mod callbacks;
@@ -62,6 +63,7 @@ mod verbose;
 mod walk;
 mod weights;
 
+pub use arguments::{CallArguments, CallInputs};
 pub use call::Functional;
 pub use callback::Callback;
 pub use callbacks::{

@@ -13,6 +13,7 @@ use estimand_nn::layer::AsInputs;
 use estimand_tensor::{Array, DType, Error, Mode, Result, Shape};
 use indexmap::{IndexMap, IndexSet};
 
+use super::arguments::CallArguments;
 use super::compile::Settings;
 use super::programs::Programs;
 use super::recipe::{Recipe, RecipeLayer, Step};
@@ -94,6 +95,12 @@ impl Model {
 
     /// Makes a model with this name.
     pub fn named(name: &str, inputs: &dyn Symbols, outputs: &dyn Symbols) -> Result<Model> {
+        if [inputs, outputs].iter().any(|values| values.arguments() != CallArguments::default()) {
+            let text = format!("model `{name}` got arguments of a call with its inputs or outputs");
+            return Err(
+                Error::config(text).help("give them to the layer: layer.on(&CallInputs::of(&x).training(false))")
+            );
+        }
         let (inputs, outputs): (Vec<KerasTensor>, Vec<KerasTensor>) = (inputs.symbols(), outputs.symbols());
         Model::of(Recipe::new(name, &inputs, &outputs)?)
     }
@@ -141,7 +148,7 @@ impl Model {
         let graph = Graph::with_mode(Mode::Train);
         let mut replay = Replay::new(&self.recipe);
         let places = self.recipe.placeholders(&graph);
-        replay.call(&graph, &places, Flags { training: None, trainable: self.trainable });
+        replay.call(&graph, &places, Flags::of_model(None, self.trainable));
         graph.check()?;
         self.variables = replay.variables();
         let spec = |spec: &estimand_graph::VarSpec| WeightSpec {
@@ -346,7 +353,7 @@ impl Model {
         fits(&self.recipe, self.name(), tensors)?;
         let graph = first.graph();
         let _line = graph.line(std::panic::Location::caller(), file!());
-        let outputs = Replay::new(&self.recipe).call(graph, tensors, Flags { training, trainable: self.trainable });
+        let outputs = Replay::new(&self.recipe).call(graph, tensors, Flags::of_model(training, self.trainable));
         graph.check()?;
         Ok(outputs)
     }

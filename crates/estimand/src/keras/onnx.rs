@@ -32,7 +32,7 @@ impl Model {
         let place = |e: Error, name: &str| e.context(format!("in model `{name}`"));
         let graph = Graph::with_mode(Mode::Predict);
         let inputs = self.recipe.placeholders(&graph);
-        let flags = Flags { training: None, trainable: self.trainable };
+        let flags = Flags::of_model(None, self.trainable);
         let outputs = Replay::new(&self.recipe).call_masked(&graph, &inputs, flags);
         graph.check()?;
         self.weights.extend(graph.body().variables())?;

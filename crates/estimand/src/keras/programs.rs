@@ -67,7 +67,7 @@ impl Model {
         if let Some(step) = self.train_step.clone().filter(|_| mode == Mode::Train) {
             return self.build_own_step(&graph, &fed, layout, &step);
         }
-        let flags = Flags { training: None, trainable: self.trainable };
+        let flags = Flags::of_model(None, self.trainable);
         let outputs = Replay::new(&self.recipe).call_masked(&graph, &fed.inputs, flags);
         graph.check()?;
         if mode == Mode::Predict {
@@ -103,7 +103,7 @@ impl Model {
             weights: weights.as_ref(),
             optimizer: &settings.optimizer,
             replay: RefCell::new(Replay::new(&recipe)),
-            flags: Flags { training: None, trainable: self.trainable },
+            flags: Flags::of_model(None, self.trainable),
         };
         let place = |error: Error| error.context(format!("in the train_step of model `{}`", self.name()));
         let made = step(&given).and_then(|made| graph.check().map(|()| made)).map_err(place)?;

@@ -8,6 +8,7 @@ use estimand_graph::{Graph, Tensor};
 use estimand_nn::Layer;
 use estimand_tensor::{DType, Dim, Shape};
 
+use super::arguments::CallArguments;
 use super::input::Input;
 use super::sharing::Sharing;
 
@@ -42,6 +43,7 @@ pub(super) struct RecipeLayer {
 pub(super) struct RecipeCall {
     pub layer: usize,
     pub inputs: Vec<(usize, usize)>,
+    pub arguments: CallArguments,
     pub outputs: Vec<Spec>,
     /// The distance from the outputs of the model.
     pub depth: usize,
@@ -86,8 +88,8 @@ impl Recipe {
         self.layers.iter_mut().for_each(|layer| layer.set_trainable(trainable));
     }
 
-    /// Lets the layer at a path, such as `conv1` or `base/conv1`, be trained, or freezes it. A model
-    /// around a layer that is trained is not frozen. Returns false if there is no such layer.
+    /// Lets the layer at a path, such as `conv1` or `base/conv1`, be trained, or freezes it. A
+    /// model around a layer that is trained is not frozen. Returns false if there is no such layer.
     pub fn set_layer_trainable(&mut self, path: &str, trainable: bool) -> bool {
         if let Some(layer) = self.layers.iter_mut().find(|layer| layer.name == path) {
             layer.set_trainable(trainable);
@@ -149,7 +151,7 @@ impl Step {
         }
     }
 
-    /// Whether it is trained where nothing else is said. A model is frozen if all of its layers are.
+    /// Whether it is trained where nothing else is said. A model is frozen if all its layers are.
     pub fn trainable(&self) -> bool {
         match self {
             Step::Input(_) => true,

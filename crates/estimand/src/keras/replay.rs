@@ -9,6 +9,7 @@ use estimand_nn::layer::{Build, Config, LayerCall};
 use estimand_nn::{Layer, LayerInputs, Shared};
 use estimand_tensor::{Dim, Error, Result, Shape};
 
+use super::arguments::CallArguments;
 use super::recipe::{Recipe, Step};
 use super::sharing::Share;
 
@@ -19,11 +20,26 @@ pub(super) struct Flags {
     pub training: Option<bool>,
     /// Whether optimizers may change the weights.
     pub trainable: bool,
+    /// Whether the attention layer that is called looks at earlier steps alone.
+    pub use_causal_mask: bool,
+}
+
+impl Flags {
+    /// The flags of a whole model.
+    pub fn of_model(training: Option<bool>, trainable: bool) -> Flags {
+        Flags { training, trainable, use_causal_mask: false }
+    }
+
+    /// Those of a call with these arguments.
+    pub fn with(self, arguments: CallArguments) -> Flags {
+        let CallArguments { training, use_causal_mask } = arguments;
+        Flags { training: training.or(self.training), use_causal_mask, ..self }
+    }
 }
 
 impl Default for Flags {
     fn default() -> Flags {
-        Flags { training: None, trainable: true }
+        Flags::of_model(None, true)
     }
 }
 
@@ -141,7 +157,7 @@ fn replay(recipe: &Recipe, built: &mut [Option<Built>], graph: &Graph, inputs: &
             continue;
         }
         let given: Vec<Masked> = call.inputs.iter().map(|&(call, output)| results[call][output].clone()).collect();
-        let flags = Flags { trainable: flags.trainable && layer.trainable, ..flags };
+        let flags = Flags { trainable: flags.trainable && layer.trainable, ..flags }.with(call.arguments);
         let _line = graph.line(layer.site, file!());
         let mut made = apply(&layer.step, &mut built[call.layer], &layer.name, graph, &given, flags);
         // A mistake leaves fewer results; the graph keeps it.
@@ -178,6 +194,9 @@ pub(super) fn apply(
             if let Some(training) = flags.training {
                 given = given.training(training);
             }
+            if flags.use_causal_mask {
+                given = given.use_causal_mask(true);
+            }
             let result = shared.apply(&given);
             if is_new {
                 let body = graph.body();
@@ -192,6 +211,11 @@ pub(super) fn apply(
                 let text =
                     format!("model `{name}` got {n} values; expected {wanted}: {}", recipe.input_names().join(", "));
                 return vec![Masked::from(&graph.error(Error::config(text)))];
+            }
+            if flags.use_causal_mask {
+                let text = format!("model `{name}` got `use_causal_mask`, which it does not take");
+                let error = Error::config(text).help("give it to the attention layers inside");
+                return vec![Masked::from(&graph.error(error))];
             }
             let tensors: Vec<Tensor> = inputs.iter().map(|input| input.tensor.clone()).collect();
             if let Err(error) = fits(recipe, name, &tensors) {

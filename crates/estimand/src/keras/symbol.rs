@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use estimand_nn::Layer;
 use estimand_tensor::{DType, Error, Result, Shape};
 
+use super::arguments::CallArguments;
 use super::input::Input;
 use super::recipe::{Spec, Step};
 use super::sharing::Sharing;
@@ -35,6 +36,7 @@ pub struct KerasTensor {
 pub(super) struct Call {
     pub layer: SharedLayer,
     pub inputs: Vec<KerasTensor>,
+    pub arguments: CallArguments,
     pub outputs: Vec<Spec>,
     /// The first mistake, in this call or in the calls before it.
     pub error: Option<Error>,
@@ -71,6 +73,11 @@ impl fmt::Debug for KerasTensor {
 pub trait Symbols {
     /// The values, in order.
     fn symbols(&self) -> Vec<KerasTensor>;
+
+    /// What the call says beside its values; see [`CallInputs`](super::CallInputs).
+    fn arguments(&self) -> CallArguments {
+        CallArguments::default()
+    }
 }
 
 impl Symbols for KerasTensor {
@@ -83,11 +90,19 @@ impl<S: Symbols + ?Sized> Symbols for &S {
     fn symbols(&self) -> Vec<KerasTensor> {
         (**self).symbols()
     }
+
+    fn arguments(&self) -> CallArguments {
+        (**self).arguments()
+    }
 }
 
 impl<S: Symbols> Symbols for [S] {
     fn symbols(&self) -> Vec<KerasTensor> {
         self.iter().flat_map(Symbols::symbols).collect()
+    }
+
+    fn arguments(&self) -> CallArguments {
+        self.iter().fold(CallArguments::default(), |all, one| all.and(one.arguments()))
     }
 }
 
@@ -95,11 +110,19 @@ impl<S: Symbols, const N: usize> Symbols for [S; N] {
     fn symbols(&self) -> Vec<KerasTensor> {
         self[..].symbols()
     }
+
+    fn arguments(&self) -> CallArguments {
+        self[..].arguments()
+    }
 }
 
 impl<S: Symbols> Symbols for Vec<S> {
     fn symbols(&self) -> Vec<KerasTensor> {
         self[..].symbols()
+    }
+
+    fn arguments(&self) -> CallArguments {
+        self[..].arguments()
     }
 }
 
@@ -166,7 +189,9 @@ impl SharedLayer {
             Step::Input(input) => vec![Spec { dtype: input.dtype, shape: input.shape.clone() }],
             Step::Layer(_) | Step::Model(_) => Vec::new(),
         };
-        KerasTensor { call: Arc::new(Call { layer: self, inputs: Vec::new(), outputs, error: None }), output: 0 }
+        let arguments = CallArguments::default();
+        let call = Call { layer: self, inputs: Vec::new(), arguments, outputs, error: None };
+        KerasTensor { call: Arc::new(call), output: 0 }
     }
 
     pub(super) fn kind(&self) -> &str {

@@ -66,7 +66,7 @@ impl Shared {
         let found = columns(cx.features(), &self.recipe.input_names(), "input", "feature")?;
         let inputs: Vec<Tensor> = found.iter().zip(self.recipe.input_specs()).map(|(t, s)| as_input(t, s)).collect();
         fits(&self.recipe, name, &inputs)?;
-        let flags = Flags { training: None, trainable: self.trainable };
+        let flags = Flags::of_model(None, self.trainable);
         let outputs = Replay::new(&self.recipe).call_masked(graph, &inputs, flags);
         graph.check()?;
         let names = self.recipe.output_names();

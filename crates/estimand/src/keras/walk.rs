@@ -110,6 +110,7 @@ impl Walk {
             .map(|value| RecipeCall {
                 layer: index[&value.call.layer.0.id],
                 inputs: value.call.inputs.iter().map(find).collect(),
+                arguments: value.call.arguments,
                 outputs: value.call.outputs.clone(),
                 depth: of_calls.get(&address(value)).copied().unwrap_or(0),
             })

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use estimand_nn::config::{Json, Node};
 use estimand_tensor::{Error, Result};
 
+use crate::keras::arguments::CallArguments;
+
 /// A value: the output of a call of a layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference {
@@ -18,8 +20,19 @@ pub(super) struct Reference {
     pub output: usize,
 }
 
+/// What one call says.
+#[derive(Clone, Default)]
+pub(super) struct Written {
+    pub values: Vec<Reference>,
+    pub arguments: CallArguments,
+    pub is_of_keras_3: bool,
+}
+
 /// The arguments that take values, in the order in which our layers take them.
 const VALUES: [&str; 2] = ["value", "key"];
+
+/// The arguments that say how to compute.
+const SETTINGS: [&str; 2] = ["training", "use_causal_mask"];
 
 /// The arguments that carry masks. In a model here, masks go with the values.
 const MASKS: [&str; 4] = ["mask", "query_mask", "value_mask", "key_mask"];
@@ -32,18 +45,19 @@ pub(super) struct Calls<'a> {
 }
 
 impl Calls<'_> {
-    /// The values of one call.
-    pub fn read(&self, call: &Node<'_>) -> Result<Vec<Reference>> {
-        let mut found = Vec::new();
+    /// The values and arguments of one call.
+    pub fn read(&self, call: &Node<'_>) -> Result<Written> {
+        let mut found = Written::default();
         if call.value().is_object() {
+            found.is_of_keras_3 = true;
             for argument in call.field("args")?.elements()? {
-                self.collect(&argument, &mut found)?;
+                self.collect(&argument, &mut found.values)?;
             }
             self.named(&call.field("kwargs")?, &mut found)?;
             return Ok(found);
         }
         for value in call.elements()? {
-            found.push(self.reference(&value)?);
+            found.values.push(self.reference(&value)?);
             if let Some(arguments) = value.elements()?.get(3) {
                 self.named(arguments, &mut found)?;
             }
@@ -90,16 +104,22 @@ impl Calls<'_> {
     }
 
     /// Arguments by name: values are added, what changes nothing is skipped, the rest is refused.
-    fn named(&self, arguments: &Node<'_>, found: &mut Vec<Reference>) -> Result<()> {
+    fn named(&self, arguments: &Node<'_>, found: &mut Written) -> Result<()> {
         for key in VALUES {
             if let Some(node) = arguments.get(key)?.filter(|node| !node.is_null()) {
                 let is_list = node.value().is_array();
-                found.push(if is_list { self.reference(&node)? } else { self.tensor(&node)? });
+                found.values.push(if is_list { self.reference(&node)? } else { self.tensor(&node)? });
             }
         }
         let Some(all) = arguments.value().as_object() else { return Ok(()) };
         for (key, value) in all.iter().filter(|(key, _)| !VALUES.contains(&key.as_str())) {
-            if is_nothing(value) {
+            match (key.as_str(), value) {
+                // Off is not the default: a model that is trained would compute as in training.
+                ("training", Json::Bool(training)) => found.arguments.training = Some(*training),
+                ("use_causal_mask", Json::Bool(true)) => found.arguments.use_causal_mask = true,
+                _ => {}
+            }
+            if is_nothing(value) || (SETTINGS.contains(&key.as_str()) && value.is_boolean()) {
                 continue;
             }
             let node = arguments.field(key)?;

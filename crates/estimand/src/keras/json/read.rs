@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use estimand_nn::config::{self, CustomObjects, Field, Json, Node};
 use estimand_nn::layer;
-use estimand_tensor::{DType, Error, Result};
+use estimand_tensor::{DType, Error, Result, warn};
 
-use super::calls::{Calls, Reference};
+use super::calls::{Calls, Reference, Written};
 use super::read_shape;
 use crate::keras::input::Input;
 use crate::keras::model::Model;
@@ -141,7 +141,7 @@ struct Entry {
 }
 
 struct Call {
-    inputs: Vec<Reference>,
+    written: Written,
     state: State,
 }
 
@@ -173,15 +173,16 @@ fn functional(config: &Node<'_>) -> Result<Model> {
         let first = usize::from(is_old && is_model(&entry.class));
         found.push((written.iter().map(|call| calls.read(call)).collect::<Result<Vec<_>>>()?, first));
     }
+    warn_of_training(name, &entries, &found);
     let inputs = ends(&config.field("input_layers")?, &calls)?;
     let outputs = ends(&config.field("output_layers")?, &calls)?;
     for (entry, (calls, first)) in entries.iter_mut().zip(found) {
-        let made = calls.into_iter().map(|inputs| Call { inputs, state: State::New });
+        let made = calls.into_iter().map(|written| Call { written, state: State::New });
         (entry.calls, entry.first_call) = (made.collect(), first);
         // An input has one value, which nothing makes.
         if let Some(layer) = entry.layer.as_ref().filter(|layer| layer.0.step.is_input()) {
             let value = layer.clone().input_value();
-            entry.calls = vec![Call { inputs: Vec::new(), state: State::Done(vec![value]) }];
+            entry.calls = vec![Call { written: Written::default(), state: State::Done(vec![value]) }];
         }
     }
     let mut graph = Entries { entries, site: config.site() };
@@ -189,6 +190,19 @@ fn functional(config: &Node<'_>) -> Result<Model> {
     let outputs = graph.values(&outputs)?;
     let model = Recipe::new(name, &inputs, &outputs).and_then(Model::of);
     model.map_err(|error| error.context(format!("in model `{name}`, at {}", config.path())))
+}
+
+/// TF: in Keras 3, what `fit` or `predict` says of the whole model takes the place of the argument.
+fn warn_of_training(name: &str, entries: &[Entry], calls: &[(Vec<Written>, usize)]) {
+    let says = |call: &Written| call.is_of_keras_3 && call.arguments.training.is_some();
+    let of_layers = entries.iter().zip(calls).filter(|(_, (calls, _))| calls.iter().any(says));
+    let layers: Vec<&str> = of_layers.map(|(entry, _)| entry.name.as_str()).collect();
+    if !layers.is_empty() {
+        warn!(
+            "The model `{name}` calls {} with `training`, which counts here. Keras 3 writes it and does not obey it",
+            layers.join(", ")
+        );
+    }
 }
 
 fn entry(node: &Node<'_>) -> Result<Entry> {
@@ -269,8 +283,8 @@ impl Entries {
             }
             self.entries[layer].calls[call].state = State::Open;
             let mut missing = None;
-            for i in 0..self.entries[layer].calls[call].inputs.len() {
-                let (from, at) = self.place(self.entries[layer].calls[call].inputs[i])?;
+            for i in 0..self.entries[layer].calls[call].written.values.len() {
+                let (from, at) = self.place(self.entries[layer].calls[call].written.values[i])?;
                 match self.entries[from].calls[at].state {
                     State::Done(_) => {}
                     State::New => missing = Some((from, at)),
@@ -294,13 +308,13 @@ impl Entries {
 
     fn apply(&self, layer: usize, call: usize) -> Result<Vec<KerasTensor>> {
         let entry = &self.entries[layer];
-        let inputs: Vec<KerasTensor> =
-            entry.calls[call].inputs.iter().map(|input| self.value(*input)).collect::<Result<_>>()?;
+        let Written { values, arguments, .. } = &entry.calls[call].written;
+        let inputs: Vec<KerasTensor> = values.iter().map(|input| self.value(*input)).collect::<Result<_>>()?;
         let Some(layer) = &entry.layer else {
             let text = format!("layer `{}` is an operation of Keras ({}), which is not read", entry.name, entry.class);
             return Err(Error::unsupported(text).context(format!("at {}", entry.path)));
         };
-        let made = layer.call_at(inputs, self.site);
+        let made = layer.call_at(inputs, *arguments, self.site);
         for value in &made {
             value.check().map_err(|error| error.context(format!("in layer `{}`, at {}", entry.name, entry.path)))?;
         }

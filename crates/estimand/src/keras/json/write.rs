@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::write_shape;
 use crate::keras::model::Model;
-use crate::keras::recipe::{Recipe, RecipeLayer, Spec, Step};
+use crate::keras::recipe::{Recipe, RecipeCall, RecipeLayer, Spec, Step};
 
 /// The form in which a model is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -65,6 +65,18 @@ fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json
 
 fn object(module: &str, class: &str, config: Json, registered: Json) -> Json {
     json!({ "module": module, "class_name": class, "config": config, "registered_name": registered })
+}
+
+/// The arguments of a call that are not values.
+fn settings(call: &RecipeCall) -> Json {
+    let mut all = json!({});
+    if let Some(training) = call.arguments.training {
+        all["training"] = training.into();
+    }
+    if call.arguments.use_causal_mask {
+        all["use_causal_mask"] = true.into();
+    }
+    all
 }
 
 /// Fields that Keras 2 writes and Keras 3 refuses, by class.
@@ -129,8 +141,8 @@ impl Writer<'_> {
     fn calls(&self, layer: usize) -> Result<Vec<Json>> {
         let own = self.recipe.calls.iter().filter(|call| call.layer == layer && !call.inputs.is_empty());
         own.map(|call| match self.version {
-            KerasVersion::Keras2 => Ok(self.call_of_keras_2(layer, &call.inputs)),
-            KerasVersion::Keras3 => self.call_of_keras_3(layer, &call.inputs),
+            KerasVersion::Keras2 => Ok(self.call_of_keras_2(call)),
+            KerasVersion::Keras3 => self.call_of_keras_3(call),
         })
         .collect()
     }
@@ -148,15 +160,16 @@ impl Writer<'_> {
         }
     }
 
-    fn call_of_keras_2(&self, layer: usize, inputs: &[(usize, usize)]) -> Json {
+    fn call_of_keras_2(&self, call: &RecipeCall) -> Json {
+        let inputs = &call.inputs;
         let value = |&input: &(usize, usize)| {
             let mut reference = self.reference(input);
             if let Some(parts) = reference.as_array_mut() {
-                parts.push(json!({}));
+                parts.push(settings(call));
             }
             reference
         };
-        if !self.takes_arguments(layer) {
+        if !self.takes_arguments(call.layer) {
             return inputs.iter().map(value).collect::<Vec<_>>().into();
         }
         let mut first = value(&inputs[0]);
@@ -166,10 +179,11 @@ impl Writer<'_> {
         json!([first])
     }
 
-    fn call_of_keras_3(&self, layer: usize, inputs: &[(usize, usize)]) -> Result<Json> {
-        let tensor = |&(call, output): &(usize, usize)| {
-            let Spec { dtype, shape } = &self.recipe.calls[call].outputs[output];
-            let history = self.reference((call, output));
+    fn call_of_keras_3(&self, call: &RecipeCall) -> Result<Json> {
+        let (layer, inputs) = (call.layer, &call.inputs);
+        let tensor = |&(from, output): &(usize, usize)| {
+            let Spec { dtype, shape } = &self.recipe.calls[from].outputs[output];
+            let history = self.reference((from, output));
             Ok(json!({
                 "class_name": "__keras_tensor__",
                 "config": { "shape": write_shape(shape), "dtype": dtype.write()?, "keras_history": history },
@@ -178,7 +192,7 @@ impl Writer<'_> {
         let values: Vec<Json> = inputs.iter().map(tensor).collect::<Result<_>>()?;
         let is_list = self.takes_list(layer, inputs.len()) && !self.takes_arguments(layer);
         let arguments = if is_list { vec![Json::Array(values)] } else { values };
-        Ok(json!({ "args": arguments, "kwargs": {} }))
+        Ok(json!({ "args": arguments, "kwargs": settings(call) }))
     }
 
     /// `["dense", 0, 0]`: the layer, the number of its call, the number of the output.

@@ -1,5 +1,5 @@
-//! The legacy form of models and weights in HDF5: groups by the names of layers, in the order of the
-//! attribute `layer_names`; in the file of a whole model they are in the group `model_weights`.
+//! The legacy form of models and weights in HDF5: groups by the names of layers, in the order of
+//! the attribute `layer_names`; the file of a whole model has them in its group `model_weights`.
 
 mod read;
 mod write;

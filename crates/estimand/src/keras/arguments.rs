@@ -1,0 +1,75 @@
+//! What a call of a layer says beside its values: Keras' `base(x, training=False)`.
+
+use super::symbol::{KerasTensor, Symbols};
+
+/// Values with the arguments of a call.
+///
+/// ```
+/// use estimand::keras::{CallInputs, Functional, Input, Model, Sequential};
+/// use estimand::prelude::*;
+///
+/// let base = Sequential::new().name("base").input([4]).add(Dense::new(3)).add(BatchNorm::new()).build()?;
+/// let x = Input::new([4]).tensor();
+/// // `base(x, training=False)`: batch norm uses its moving statistics, also while it is trained.
+/// let features = base.on(&CallInputs::of(&x).training(false));
+/// let model = Model::new(&x, &Dense::new(1).on(&features))?;
+/// # assert_eq!(model.count_params(), 15 + 12 + 4);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct CallInputs {
+    values: Vec<KerasTensor>,
+    arguments: CallArguments,
+}
+
+/// The arguments of a call, without its values.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CallArguments {
+    /// Whether to compute as in training; by default what runs the model decides.
+    pub(super) training: Option<bool>,
+    /// Whether a step attends only to itself and to earlier steps.
+    pub(super) use_causal_mask: bool,
+}
+
+impl CallInputs {
+    /// Values, without arguments yet.
+    pub fn of(values: &dyn Symbols) -> CallInputs {
+        CallInputs { values: values.symbols(), arguments: values.arguments() }
+    }
+
+    /// Whether the layer, or each layer of a model, computes as in training, whatever runs the
+    /// model. By default `fit` does, and `evaluate` and `predict` do not. This is as in tf.keras
+    /// 2.15; Keras 3 writes the argument to its files, and does not obey it in a whole model.
+    pub fn training(mut self, training: bool) -> CallInputs {
+        self.arguments.training = Some(training);
+        self
+    }
+
+    /// Whether a step of an attention layer attends only to itself and to earlier steps. By default
+    /// it attends to all.
+    pub fn use_causal_mask(mut self, use_causal_mask: bool) -> CallInputs {
+        self.arguments.use_causal_mask = use_causal_mask;
+        self
+    }
+}
+
+impl Symbols for CallInputs {
+    fn symbols(&self) -> Vec<KerasTensor> {
+        self.values.clone()
+    }
+
+    fn arguments(&self) -> CallArguments {
+        self.arguments
+    }
+}
+
+impl CallArguments {
+    /// These arguments and others; those that both have are those of `other`.
+    pub(super) fn and(self, other: CallArguments) -> CallArguments {
+        CallArguments {
+            training: other.training.or(self.training),
+            use_causal_mask: self.use_causal_mask || other.use_causal_mask,
+        }
+    }
+}
