@@ -302,6 +302,20 @@ fn legacy_files_have_the_tree_of_keras() -> Result<()> {
         ["norm/gamma:0", "norm/beta:0", "last/kernel:0", "last/bias:0", "norm/moving_mean:0", "norm/moving_variance:0"]
     );
     assert_eq!(file.root().dataset("model_weights/base/last/kernel:0")?.shape(), [2, 1]);
+    // Layers that are called as groups are.
+    for name in ["model_weights", "optimizer_weights", "a/b"] {
+        let mut model = Sequential::new().input([1]).add(Dense::new(1).name(name)).add(Dense::new(1)).build()?;
+        let (path, weights) = (folder.0.join("named.h5"), folder.0.join("named_weights.h5"));
+        model.save(&path)?;
+        model.save_weights(&weights)?;
+        let before = model.get_weights()?;
+        assert_eq!(load_model(&path, &objects())?.get_weights()?, before, "{name}");
+        model = model.seed(9)?;
+        model.load_weights(&weights)?;
+        assert_eq!(model.get_weights()?, before, "{name}");
+    }
+    let model = Sequential::new().input([1]).add(Dense::new(1).name("top_level_model_weights")).build()?;
+    words(model.save(folder.0.join("top.h5")), &["`top_level_model_weights`", "rename the layer"]);
     // The names of ten layers are more than one attribute holds.
     let mut long = Sequential::new().input([1]);
     for i in 0..10 {

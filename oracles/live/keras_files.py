@@ -116,13 +116,15 @@ NETWORKS = {
     "xception": A.Xception(weights=None, input_shape=(71, 75, 3), include_top=False, pooling="max"),
     "dense_net121": A.DenseNet121(weights=None, input_shape=(64, 70, 3), classes=4, classifier_activation=None),
 }
+# Those that Keras opens from our files: hundreds of layers.
+WRITTEN = ["mobile_net_v2", "efficient_net_b0"]
 for name, made in NETWORKS.items():
     # Moving statistics and biases begin at 0 and 1; other ones show whether they are where they belong.
     made.set_weights([np.asarray(w * random.uniform(0.8, 1.2, w.shape) + 0.01, w.dtype) for w in made.get_weights()])
     file = f"{name}.weights.h5" if IS_3 else f"{name}_weights.h5"
     made.save_weights(folder / file)
     x = random.uniform(-1, 1, (2, *made.inputs[0].shape[1:])).astype(np.float32)
-    cases.append({"name": name, "is_application": True, "file": file, "x": {"sizes": x.shape, "values": x.ravel().tolist()}})
+    cases.append({"name": name, "is_application": True, "is_written": name in WRITTEN, "version": 3 if IS_3 else 2, "file": file, "x": {"sizes": x.shape, "values": x.ravel().tolist()}})
     expected.append(np.asarray(made.predict(x, verbose=0)))
 # A model that Keras trains on one batch, we on some more, and Keras on the rest, while it also trains on all of them alone.
 O, S = keras.optimizers, keras.optimizers.schedules
@@ -221,6 +223,10 @@ for i, name in enumerate(NETWORKS, N_MODELS):
     assert found.shape == expected[i].shape, (name, found.shape, expected[i].shape)
     apart = np.abs(found - expected[i]).max() / np.abs(expected[i]).max()
     assert apart < 1e-4, (name, apart)
+    for suffix in FORMS if name in WRITTEN else ():
+        x = np.array(cases[i]["x"]["values"], np.float32).reshape(cases[i]["x"]["sizes"])
+        again = np.asarray(keras.models.load_model(folder / f"{name}_ours{suffix}").predict(x, verbose=0))
+        assert np.abs(again - expected[i]).max() < 1e-6, (name, suffix)
     print(f"  {name}: the largest difference is {apart:.1e} of the largest result")
 worst = 0
 for i, (name, (data, losses, weights)) in enumerate(trained.items(), N_MODELS + len(NETWORKS)):

@@ -126,6 +126,12 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
     if case["is_application"] == true {
         let mut model = network(name)?;
         model.load_weights(folder.join(case["file"].as_str().unwrap_or_default()))?;
+        if case["is_written"] == true {
+            let version = if case["version"] == 2 { KerasVersion::Keras2 } else { KerasVersion::Keras3 };
+            for suffix in [".keras", ".h5"] {
+                model.save_for(folder.join(format!("{name}_ours{suffix}")), version)?;
+            }
+        }
         return Ok(json!([plain(&model.predict(array(&case["x"])?)?)?]));
     }
     let version = if case["version"] == 2 { KerasVersion::Keras2 } else { KerasVersion::Keras3 };

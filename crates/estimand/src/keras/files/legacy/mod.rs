@@ -18,6 +18,8 @@ pub(super) const WEIGHTS: &str = "model_weights";
 const LAYER_NAMES: &str = "layer_names";
 /// The attribute of a group that lists its weights.
 pub(super) const WEIGHT_NAMES: &str = "weight_names";
+/// The group of the weights that belong to no layer.
+const TOP_LEVEL: &str = "top_level_model_weights";
 /// The group of the optimizer's variables.
 pub(super) const OPTIMIZER: &str = "optimizer_weights";
 
@@ -26,8 +28,13 @@ pub(super) const WRITER: [(&str, &str); 2] = [("keras_version", "2.15.0"), ("bac
 
 /// Whether a file has this form.
 pub(super) fn is_legacy(root: &Group<'_>) -> Result<bool> {
-    let has = |name: &str| root.find_attribute(name).map(|found| found.is_some());
-    Ok(has(LAYER_NAMES)? || has(&format!("{LAYER_NAMES}0"))? || root.contains(WEIGHTS))
+    Ok(lists_layers(root)? || root.contains(WEIGHTS))
+}
+
+/// Whether a group holds the weights of layers itself.
+fn lists_layers(group: &Group<'_>) -> Result<bool> {
+    let has = |name: &str| group.find_attribute(name).map(|found| found.is_some());
+    Ok(has(LAYER_NAMES)? || has(&format!("{LAYER_NAMES}0"))?)
 }
 
 /// Whether Keras writes this form to a file of this name.

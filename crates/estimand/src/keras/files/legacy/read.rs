@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use estimand_hdf5::Group;
 use estimand_tensor::{Array, Error, Result};
 
-use super::{LAYER_NAMES, WEIGHT_NAMES, WEIGHTS};
+use super::{LAYER_NAMES, WEIGHT_NAMES, WEIGHTS, lists_layers};
 use crate::keras::model::{Model, ModelLayer};
 
 /// A layer of a file that has weights.
@@ -33,12 +33,13 @@ impl Stored<'_> {
 /// The layers of a file that have weights, in its order.
 pub(in crate::keras::files) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored<'a>>> {
     let inner;
-    let root = match root.contains(WEIGHTS) {
-        true => {
+    // A layer, too, may be called as the group is.
+    let root = match lists_layers(root)? {
+        true => root,
+        false => {
             inner = root.group(WEIGHTS)?;
             &inner
         }
-        false => root,
     };
     let mut all = Vec::new();
     for name in names(root, LAYER_NAMES)? {

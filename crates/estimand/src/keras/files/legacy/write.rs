@@ -1,9 +1,9 @@
 //! Writing the legacy form, as tf.keras does.
 
 use estimand_hdf5::Writer;
-use estimand_tensor::{Array, Result};
+use estimand_tensor::{Array, Error, Result};
 
-use super::{LAYER_NAMES, WEIGHT_NAMES};
+use super::{LAYER_NAMES, TOP_LEVEL, WEIGHT_NAMES};
 use crate::keras::model::{Model, ModelLayer};
 
 /// The number of bytes of names that Keras puts into one attribute.
@@ -14,6 +14,10 @@ pub(in crate::keras::files) fn add_weights(model: &Model, group: &str, writer: &
     writer.group(group)?;
     let layers = model.layers();
     let names: Vec<String> = layers.iter().map(|layer| layer.name().to_string()).collect();
+    if names.iter().any(|name| name == TOP_LEVEL) {
+        let text = format!("a layer is called `{TOP_LEVEL}`, as a group of every .h5 file");
+        return Err(Error::config(text).help("rename the layer, or save to .keras or .weights.h5"));
+    }
     add_names(group, LAYER_NAMES, &names, writer)?;
     for layer in &layers {
         let path = format!("{group}/{}", layer.name());
@@ -26,8 +30,8 @@ pub(in crate::keras::files) fn add_weights(model: &Model, group: &str, writer: &
         }
         add_names(&path, WEIGHT_NAMES, &stored, writer)?;
     }
-    // The weights that belong to no layer: there are none, but Keras reads the list.
-    let path = format!("{group}/top_level_model_weights");
+    // There are no such weights, but Keras reads the list.
+    let path = format!("{group}/{TOP_LEVEL}");
     writer.group(&path)?;
     add_names(&path, WEIGHT_NAMES, &[], writer)
 }
