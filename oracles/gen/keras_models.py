@@ -92,7 +92,14 @@ z = Input((3,))
 model("a frozen part", Model(z, L.Dense(1, trainable=False)(frozen(z))), floats(2, 3))
 
 state = Input((3,))
-refused("states", Model([masked, state], L.GRU(3)(masked, initial_state=state)), "initial_state" if IS_3 else "gru got 2 tensors")
+model("a state", Model([masked, state], L.GRU(3)(masked, initial_state=[state])), floats(2, *masked.shape[1:]), floats(2, 3))
+# An encoder whose last states a decoder begins with, also for padded words and in both directions.
+question, answer = Input((None,), dtype="int64"), Input((None, 3))
+_, *states = L.LSTM(4, return_state=True, name="encoder")(L.Embedding(9, 2, mask_zero=True)(question))
+decoded, *last = L.LSTM(4, return_sequences=True, return_state=True, name="decoder")(answer, initial_state=states)
+model("an encoder and a decoder", Model([question, answer], [L.Dense(2)(decoded), *last]), ids(3, 4, 5), floats(4, 2, 3))
+found, *states = L.Bidirectional(L.GRU(2, return_state=True, return_sequences=True), name="reader")(answer)
+model("both directions", Model(answer, L.Bidirectional(L.GRU(2))(found, initial_state=states)), floats(2, 4, 3))
 refused("an operation", Model(x, keras.ops.exp(x) if IS_3 else __import__("tensorflow").math.exp(x)), "Exp" if IS_3 else "TFOpLambda")
 
 causal = L.MultiHeadAttention(2, 3)(steps, steps, use_causal_mask=True)

@@ -1,4 +1,5 @@
-//! What a call of a layer says beside its values: Keras' `base(x, training=False)`.
+//! What a call of a layer says beside its values: Keras' `base(x, training=False)` and
+//! `decoder(x, initial_state=states)`.
 
 use super::symbol::{KerasTensor, Symbols};
 
@@ -20,6 +21,7 @@ use super::symbol::{KerasTensor, Symbols};
 #[must_use]
 pub struct CallInputs {
     values: Vec<KerasTensor>,
+    states: Vec<KerasTensor>,
     arguments: CallArguments,
 }
 
@@ -35,12 +37,12 @@ pub struct CallArguments {
 impl CallInputs {
     /// Values, without arguments yet.
     pub fn of(values: &dyn Symbols) -> CallInputs {
-        CallInputs { values: values.symbols(), arguments: values.arguments() }
+        CallInputs { values: values.symbols(), states: Vec::new(), arguments: values.arguments() }
     }
 
     /// Whether the layer, or each layer of a model, computes as in training, whatever runs the
     /// model. By default `fit` does, and `evaluate` and `predict` do not. This is as in tf.keras
-    /// 2.15; Keras 3 writes the argument to its files, and does not obey it in a whole model.
+    /// 2.15; Keras 3 does not obey the argument in a whole model.
     pub fn training(mut self, training: bool) -> CallInputs {
         self.arguments.training = Some(training);
         self
@@ -52,11 +54,31 @@ impl CallInputs {
         self.arguments.use_causal_mask = use_causal_mask;
         self
     }
+
+    /// The states that a recurrent layer begins with: `h`, and `c` of an LSTM. By default 0. With
+    /// them a decoder begins with the last states of an encoder.
+    ///
+    /// ```
+    /// use estimand::keras::{CallInputs, Functional, Input, Model};
+    /// use estimand::prelude::*;
+    ///
+    /// let (question, answer) = (Input::new([None, 8]).tensor(), Input::new([None, 8]).tensor());
+    /// let encoded = Lstm::new(16).return_state(true).on_all(&question);
+    /// let answers = CallInputs::of(&answer).initial_state(&[&encoded[1], &encoded[2]]);
+    /// let decoded = Lstm::new(16).return_sequences(true).on(&answers);
+    /// let model = Model::new(&[&question, &answer], &Dense::new(8).softmax().on(&decoded))?;
+    /// # assert_eq!(model.count_params(), 2 * 4 * 16 * (8 + 16 + 1) + 16 * 8 + 8);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn initial_state(mut self, states: &dyn Symbols) -> CallInputs {
+        self.states = states.symbols();
+        self
+    }
 }
 
 impl Symbols for CallInputs {
     fn symbols(&self) -> Vec<KerasTensor> {
-        self.values.clone()
+        self.values.iter().chain(&self.states).cloned().collect()
     }
 
     fn arguments(&self) -> CallArguments {

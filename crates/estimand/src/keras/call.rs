@@ -31,6 +31,13 @@ pub trait Functional: Layer + Sized + 'static {
     fn on(self, inputs: &dyn Symbols) -> KerasTensor {
         SharedLayer::new(self).on(inputs)
     }
+
+    /// Applies a layer that may have several results, such as an [`Lstm`](estimand_nn::Lstm) with
+    /// `return_state`: the result, then the last states.
+    #[track_caller]
+    fn on_all(self, inputs: &dyn Symbols) -> Vec<KerasTensor> {
+        SharedLayer::new(self).on_all(inputs)
+    }
 }
 
 impl<L: Layer + Sized + 'static> Functional for L {}
@@ -44,11 +51,12 @@ impl SharedLayer {
             return outputs.remove(0);
         }
         let text = format!("{} has {} outputs; expected one", self.kind(), outputs.len());
-        let error = Error::config(text).help("use on_all for a model with several outputs").at(Location::caller());
+        let error =
+            Error::config(text).help("use on_all for a layer or model with several outputs").at(Location::caller());
         poisoned(self.clone(), inputs.symbols(), error)
     }
 
-    /// Applies a model that may have several outputs.
+    /// Applies a layer or model that may have several outputs.
     #[track_caller]
     pub fn on_all(&self, inputs: &dyn Symbols) -> Vec<KerasTensor> {
         self.call_at(inputs.symbols(), inputs.arguments(), Location::caller())

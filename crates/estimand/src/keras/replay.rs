@@ -188,22 +188,30 @@ pub(super) fn apply(
                 Built::Layer { shared: Shared::new(Renamed { layer: layer.clone(), config }), variables: Vec::new() }
             });
             let Built::Layer { shared, variables } = built else { return Vec::new() };
-            let tensors: Vec<Tensor> = inputs.iter().map(|input| input.tensor.clone()).collect();
-            let masks = inputs.iter().map(|input| input.mask.clone()).collect();
+            let mut tensors: Vec<Tensor> = inputs.iter().map(|input| input.tensor.clone()).collect();
+            let states = tensors.split_off(n_values(&**layer, tensors.len()));
+            let masks = inputs.iter().take(tensors.len()).map(|input| input.mask.clone()).collect();
             let mut given = LayerInputs::of(&tensors).carried_masks(masks);
+            if !states.is_empty() {
+                given = given.initial_state(&states);
+            }
             if let Some(training) = flags.training {
                 given = given.training(training);
             }
             if flags.use_causal_mask {
                 given = given.use_causal_mask(true);
             }
-            let result = shared.apply(&given);
+            let results = shared.apply_all(&given);
             if is_new {
                 let body = graph.body();
                 variables.extend(body.variables().iter().skip(before).map(|(_, spec)| spec.name.clone()));
             }
-            let mask = if result.is_poisoned() { None } else { layer.compute_mask(&given) };
-            vec![Masked { tensor: result, mask }]
+            let mut mask = match results.first() {
+                Some(result) if !result.is_poisoned() => layer.compute_mask(&given),
+                _ => None,
+            };
+            // States, the further results, have no mask.
+            results.into_iter().map(|tensor| Masked { tensor, mask: mask.take() }).collect()
         }
         Step::Model(recipe) => {
             if inputs.len() != recipe.inputs.len() {
@@ -227,6 +235,12 @@ pub(super) fn apply(
             replay(recipe, layers, graph, inputs, flags)
         }
     }
+}
+
+/// The number of a call's values that are no states. TF: what follows the value of a layer that
+/// takes initial states are its states, as in `LSTM(4)([x, h, c])`.
+pub(super) fn n_values(layer: &dyn Layer, n: usize) -> usize {
+    if layer.named_inputs().contains(&"initial_state") { n.min(1) } else { n }
 }
 
 /// Checks that tensors have the dtypes and shapes of a model's inputs.
@@ -282,6 +296,10 @@ impl Layer for Renamed {
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.layer.call(call)
+    }
+
+    fn call_all(&self, call: &LayerCall<'_>) -> Vec<Tensor> {
+        self.layer.call_all(call)
     }
 
     fn n_inputs(&self) -> RangeInclusive<usize> {

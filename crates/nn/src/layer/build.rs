@@ -55,6 +55,12 @@ impl BuiltLayer {
         layer.call(&self.open(inputs).call)
     }
 
+    /// Computes all results of the layer.
+    #[track_caller]
+    pub fn call_all<L: Layer + ?Sized>(&self, layer: &L, inputs: &LayerInputs) -> Vec<Tensor> {
+        layer.call_all(&self.open(inputs).call)
+    }
+
     /// Opens the layer's scope and gives access to its variables while the result is computed.
     ///
     /// This is not a function with a closure argument, since a closure would hide the caller's

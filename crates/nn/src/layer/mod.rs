@@ -171,6 +171,13 @@ pub trait Layer: fmt::Debug + Send + Sync {
     #[track_caller]
     fn call(&self, call: &LayerCall<'_>) -> Tensor;
 
+    /// Computes all results, for a layer of a Keras model that has several, such as a recurrent
+    /// layer with `return_state`. By default that of `call` alone.
+    #[track_caller]
+    fn call_all(&self, call: &LayerCall<'_>) -> Vec<Tensor> {
+        vec![self.call(call)]
+    }
+
     /// The number of tensors that it is applied to. By default one.
     fn n_inputs(&self) -> RangeInclusive<usize> {
         1..=1

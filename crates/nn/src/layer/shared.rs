@@ -9,7 +9,7 @@ use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
 use super::build::BuiltLayer;
-use super::{AsInputs, Layer};
+use super::{AsInputs, Layer, LayerInputs};
 
 /// A layer that is built once, at its first `apply`, and may be applied many times.
 ///
@@ -44,8 +44,28 @@ impl Shared {
     #[track_caller]
     pub fn apply(&self, inputs: &dyn AsInputs) -> Tensor {
         let inputs = inputs.as_inputs();
+        match self.built_for(&inputs) {
+            Ok(built) => built.call(&*self.layer, &inputs),
+            Err(error) => error,
+        }
+    }
+
+    /// Computes all results of a layer that has several; see [`Layer::call_all`]. A mistake gives
+    /// one tensor that stands for it.
+    #[track_caller]
+    pub fn apply_all(&self, inputs: &dyn AsInputs) -> Vec<Tensor> {
+        let inputs = inputs.as_inputs();
+        match self.built_for(&inputs) {
+            Ok(built) => built.call_all(&*self.layer, &inputs),
+            Err(error) => vec![error],
+        }
+    }
+
+    /// Makes the variables at the first call. The error is the tensor that stands for it.
+    #[track_caller]
+    fn built_for(&self, inputs: &LayerInputs) -> Result<BuiltLayer, Tensor> {
         if let Some(error) = inputs.check(&*self.layer) {
-            return error;
+            return Err(error);
         }
         let x = inputs.first();
         let _line = x.graph().line(Location::caller(), file!());
@@ -53,7 +73,7 @@ impl Shared {
         // No closure here: it would hide the caller's line.
         let (first, built) = match earlier {
             Some(earlier) => earlier,
-            None => (x.clone(), BuiltLayer::new(&*self.layer, &inputs)),
+            None => (x.clone(), BuiltLayer::new(&*self.layer, inputs)),
         };
         if !first.graph().same(x.graph()) {
             let text = format!(
@@ -61,10 +81,11 @@ impl Shared {
                 self.layer.kind(),
                 x.describe()
             );
-            return x.graph().error(Error::config(text).help("make it with Shared::new inside the model function"));
+            return Err(x
+                .graph()
+                .error(Error::config(text).help("make it with Shared::new inside the model function")));
         }
-        let y = built.call(&*self.layer, &inputs);
-        *self.built.borrow_mut() = Some((first, built));
-        y
+        *self.built.borrow_mut() = Some((first, built.clone()));
+        Ok(built)
     }
 }

@@ -67,7 +67,7 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
     }
     macro_rules! rnn {
         ($layer:expr) => {
-            cell!($layer.return_sequences(true).go_backwards(true).zero_output_for_mask(true))
+            cell!($layer.return_sequences(true).return_state(true).go_backwards(true).zero_output_for_mask(true))
         };
     }
     macro_rules! cell {
@@ -357,6 +357,7 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
                     .cell(LstmCell::new(2)),
             )
             .return_sequences(true)
+            .return_state(true)
             .go_backwards(true)
             .zero_output_for_mask(true)
             .name("other")

@@ -2,7 +2,8 @@
 //!
 //! Keras 2 writes `[["dense", 0, 0, {}]]` for a call: layer, number of the call, number of the
 //! output, and arguments by name. Keras 3 writes `{"args": [..], "kwargs": {..}}` with an object
-//! for each value.
+//! for each value. States that a recurrent layer begins with come after its value here, as in
+//! Keras 2; Keras 3 has the argument `initial_state` for them.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +26,20 @@ pub(super) struct Reference {
 pub(super) struct Written {
     pub values: Vec<Reference>,
     pub arguments: CallArguments,
-    pub is_of_keras_3: bool,
+    /// Whether Keras 3 has written `training`, which it does not obey.
+    pub says_training: bool,
 }
 
 /// The arguments that take values, in the order in which our layers take them.
-const VALUES: [&str; 2] = ["value", "key"];
+const VALUES: [&str; 3] = ["value", "key", STATES];
+
+/// The argument with the states that a recurrent layer begins with.
+pub(super) const STATES: &str = "initial_state";
+
+/// The field of a call, beside Keras 3's own, that says whether it computes as in training. TF:
+/// Keras 3 writes `training` for every layer that has such an argument, and takes what `fit` or
+/// `predict` says instead, so its `training` says nothing. It ignores fields that it does not know.
+pub(super) const TRAINING: &str = "estimand_training";
 
 /// The arguments that say how to compute.
 const SETTINGS: [&str; 2] = ["training", "use_causal_mask"];
@@ -49,20 +59,30 @@ impl Calls<'_> {
     pub fn read(&self, call: &Node<'_>) -> Result<Written> {
         let mut found = Written::default();
         if call.value().is_object() {
-            found.is_of_keras_3 = true;
             for argument in call.field("args")?.elements()? {
                 self.collect(&argument, &mut found.values)?;
             }
-            self.named(&call.field("kwargs")?, &mut found)?;
+            let arguments = call.field("kwargs")?;
+            self.named(&arguments, &mut found)?;
+            found.says_training = found.arguments.training.is_some();
+            let own = call.value().get(TRAINING);
+            found.arguments.training = own.and_then(Json::as_bool);
             return Ok(found);
         }
         for value in call.elements()? {
-            found.values.push(self.reference(&value)?);
-            if let Some(arguments) = value.elements()?.get(3) {
-                self.named(arguments, &mut found)?;
-            }
+            self.old(&value, &mut found)?;
         }
         Ok(found)
+    }
+
+    /// Values of Keras 2 with arguments: one, or the list of the states of one of several cells.
+    fn old(&self, value: &Node<'_>, found: &mut Written) -> Result<()> {
+        let parts = value.elements()?;
+        if parts.first().is_some_and(|first| first.value().is_array()) {
+            return parts.iter().try_for_each(|part| self.old(part, found));
+        }
+        found.values.push(self.reference(value)?);
+        parts.get(3).map_or(Ok(()), |arguments| self.named(arguments, found))
     }
 
     /// Values of Keras 3: one, or a list of them.
@@ -106,9 +126,12 @@ impl Calls<'_> {
     /// Arguments by name: values are added, what changes nothing is skipped, the rest is refused.
     fn named(&self, arguments: &Node<'_>, found: &mut Written) -> Result<()> {
         for key in VALUES {
-            if let Some(node) = arguments.get(key)?.filter(|node| !node.is_null()) {
-                let is_list = node.value().is_array();
-                found.values.push(if is_list { self.reference(&node)? } else { self.tensor(&node)? });
+            let Some(node) = arguments.get(key)?.filter(|node| !node.is_null()) else { continue };
+            match node.value() {
+                Json::Array(parts) if parts.first().is_some_and(Json::is_string) => {
+                    found.values.push(self.reference(&node)?);
+                }
+                _ => self.collect(&node, &mut found.values)?,
             }
         }
         let Some(all) = arguments.value().as_object() else { return Ok(()) };

@@ -193,13 +193,16 @@ fn functional(config: &Node<'_>) -> Result<Model> {
 }
 
 /// TF: in Keras 3, what `fit` or `predict` says of the whole model takes the place of the argument.
+/// Layers such as `Dropout` have it in every file; for a model it is what somebody has written.
 fn warn_of_training(name: &str, entries: &[Entry], calls: &[(Vec<Written>, usize)]) {
-    let says = |call: &Written| call.is_of_keras_3 && call.arguments.training.is_some();
-    let of_layers = entries.iter().zip(calls).filter(|(_, (calls, _))| calls.iter().any(says));
-    let layers: Vec<&str> = of_layers.map(|(entry, _)| entry.name.as_str()).collect();
+    let says = |(entry, (calls, _)): &(&Entry, &(Vec<Written>, usize))| {
+        is_model(&entry.class) && calls.iter().any(|call| call.says_training && call.arguments.training.is_none())
+    };
+    let layers: Vec<&str> = entries.iter().zip(calls).filter(says).map(|(entry, _)| entry.name.as_str()).collect();
     if !layers.is_empty() {
         warn!(
-            "The model `{name}` calls {} with `training`, which counts here. Keras 3 writes it and does not obey it",
+            "The model `{name}` calls {} with `training`. Keras 3 does not obey that in a whole model, so it has no \
+             effect here",
             layers.join(", ")
         );
     }

@@ -1,12 +1,14 @@
 //! Models as JSON.
 
 use estimand_nn::config::{Field, Json};
-use estimand_tensor::Result;
+use estimand_tensor::{Error, Result};
 use serde_json::json;
 
+use super::calls::{STATES, TRAINING};
 use super::write_shape;
 use crate::keras::model::Model;
 use crate::keras::recipe::{Recipe, RecipeCall, RecipeLayer, Spec, Step};
+use crate::keras::replay::n_values;
 
 /// The form in which a model is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -141,7 +143,7 @@ impl Writer<'_> {
     fn calls(&self, layer: usize) -> Result<Vec<Json>> {
         let own = self.recipe.calls.iter().filter(|call| call.layer == layer && !call.inputs.is_empty());
         own.map(|call| match self.version {
-            KerasVersion::Keras2 => Ok(self.call_of_keras_2(call)),
+            KerasVersion::Keras2 => self.call_of_keras_2(call),
             KerasVersion::Keras3 => self.call_of_keras_3(call),
         })
         .collect()
@@ -160,7 +162,20 @@ impl Writer<'_> {
         }
     }
 
-    fn call_of_keras_2(&self, call: &RecipeCall) -> Json {
+    /// Keras has the states of stacked cells in a list for each cell.
+    fn refuse_stacked(&self, call: &RecipeCall) -> Result<()> {
+        let RecipeLayer { name, step, .. } = &self.recipe.layers[call.layer];
+        let Step::Layer(layer) = step else { return Ok(()) };
+        let json = layer.to_json()?;
+        let is_stacked = |json: &Json| json["cell"]["class_name"] == "StackedRNNCells";
+        if !is_stacked(&json["config"]) && !is_stacked(&json["config"]["layer"]["config"]) {
+            return Ok(());
+        }
+        let text = format!("layer `{name}` is called with initial states of stacked cells, which are not written");
+        Err(Error::unsupported(text).help("use a layer such as `Lstm` for each cell"))
+    }
+
+    fn call_of_keras_2(&self, call: &RecipeCall) -> Result<Json> {
         let inputs = &call.inputs;
         let value = |&input: &(usize, usize)| {
             let mut reference = self.reference(input);
@@ -170,13 +185,16 @@ impl Writer<'_> {
             reference
         };
         if !self.takes_arguments(call.layer) {
-            return inputs.iter().map(value).collect::<Vec<_>>().into();
+            if inputs.len() > 1 {
+                self.refuse_stacked(call)?;
+            }
+            return Ok(inputs.iter().map(value).collect::<Vec<_>>().into());
         }
         let mut first = value(&inputs[0]);
         for (key, &input) in ["value", "key"].into_iter().zip(&inputs[1..]) {
             first[3][key] = self.reference(input);
         }
-        json!([first])
+        Ok(json!([first]))
     }
 
     fn call_of_keras_3(&self, call: &RecipeCall) -> Result<Json> {
@@ -189,10 +207,22 @@ impl Writer<'_> {
                 "config": { "shape": write_shape(shape), "dtype": dtype.write()?, "keras_history": history },
             }))
         };
-        let values: Vec<Json> = inputs.iter().map(tensor).collect::<Result<_>>()?;
-        let is_list = self.takes_list(layer, inputs.len()) && !self.takes_arguments(layer);
+        let mut values: Vec<Json> = inputs.iter().map(tensor).collect::<Result<_>>()?;
+        let mut named = settings(call);
+        if let Step::Layer(layer) = &self.recipe.layers[layer].step {
+            let states = values.split_off(n_values(&**layer, values.len()));
+            if !states.is_empty() {
+                self.refuse_stacked(call)?;
+                named[STATES] = states.into();
+            }
+        }
+        let is_list = self.takes_list(layer, values.len()) && !self.takes_arguments(layer);
         let arguments = if is_list { vec![Json::Array(values)] } else { values };
-        Ok(json!({ "args": arguments, "kwargs": settings(call) }))
+        let mut json = json!({ "args": arguments, "kwargs": named });
+        if let Some(training) = call.arguments.training {
+            json[TRAINING] = training.into();
+        }
+        Ok(json)
     }
 
     /// `["dense", 0, 0]`: the layer, the number of its call, the number of the output.

@@ -71,10 +71,7 @@ impl Bidirectional {
     #[track_caller]
     pub fn apply_states(&self, inputs: &dyn AsInputs) -> DirectionOutput {
         match self.directions(&inputs.as_inputs()) {
-            Ok([(forward, mut states), (backward, others)]) => {
-                states.extend(others);
-                (self.merged(&forward, &backward), states)
-            }
+            Ok(directions) => self.joined(directions),
             Err(error) => (error.clone(), vec![error; 2 * self.layer.n_states()]),
         }
     }
@@ -119,6 +116,13 @@ impl Bidirectional {
         let (y, states) = self.layer.read(&open.call, way);
         // Puts every step next to the forward step that read the same input.
         (if is_second && reading.return_sequences { y.reverse(&[1]) } else { y }, states)
+    }
+
+    /// The merged result, and the states of both directions.
+    #[track_caller]
+    fn joined(&self, [(forward, mut states), (backward, others)]: [DirectionOutput; 2]) -> DirectionOutput {
+        states.extend(others);
+        (self.merged(&forward, &backward), states)
     }
 
     #[track_caller]
@@ -223,5 +227,9 @@ impl Layer for Bidirectional {
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.merged(&self.run(call, 0).0, &self.run(call, 1).0)
+    }
+
+    fn call_all(&self, call: &LayerCall<'_>) -> Vec<Tensor> {
+        self.layer.reading().results(self.joined([self.run(call, 0), self.run(call, 1)]))
     }
 }

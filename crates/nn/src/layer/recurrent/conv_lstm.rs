@@ -303,6 +303,10 @@ impl<S: Space> Layer for ConvLstm<S> {
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.read(call, self.reading.way()).0
     }
+
+    fn call_all(&self, call: &LayerCall<'_>) -> Vec<Tensor> {
+        self.reading.results(self.read(call, self.reading.way()))
+    }
 }
 
 impl<S: Space> RecurrentLayer for ConvLstm<S> {

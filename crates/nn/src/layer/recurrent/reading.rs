@@ -37,6 +37,7 @@ pub trait RecurrentLayer: Layer {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reading {
     pub(super) return_sequences: bool,
+    pub(super) return_state: bool,
     pub(super) go_backwards: bool,
     pub(super) zero_output_for_mask: bool,
 }
@@ -79,10 +80,8 @@ impl Way {
 impl Reading {
     /// Writes or reads the options.
     pub(super) fn fields(&self, fields: &mut Fields<'_>) -> Reading {
-        // States are given and returned at the call.
-        for key in ["return_state", "stateful"] {
-            fields.only(key, false);
-        }
+        // States are given at the call.
+        fields.only("stateful", false);
         fields.only_read("time_major", &[false.into()]);
         // How Keras computes, which does not change the result.
         for key in ["unroll", "use_cudnn"] {
@@ -90,6 +89,7 @@ impl Reading {
         }
         Reading {
             return_sequences: fields.value("return_sequences", &self.return_sequences),
+            return_state: fields.value("return_state", &self.return_state),
             go_backwards: fields.value("go_backwards", &self.go_backwards),
             zero_output_for_mask: fields.value("zero_output_for_mask", &self.zero_output_for_mask),
         }
@@ -131,6 +131,12 @@ impl Reading {
             Ok((inputs, built)) => self.result(cell.sequence(&built.open(&inputs).call), &inputs, way),
             Err(error) => (error.clone(), vec![error; n_states]),
         }
+    }
+
+    /// The results of a layer: with `return_state`, the last states follow the result.
+    pub(super) fn results(&self, (result, states): (Tensor, Vec<Tensor>)) -> Vec<Tensor> {
+        let states = if self.return_state { states } else { Vec::new() };
+        [result].into_iter().chain(states).collect()
     }
 
     /// What the layer returns of a cell's outputs: all or the last, and the last states.

@@ -106,6 +106,10 @@ impl Layer for Rnn {
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.read(call, self.reading.way()).0
     }
+
+    fn call_all(&self, call: &LayerCall<'_>) -> Vec<Tensor> {
+        self.reading.results(self.read(call, self.reading.way()))
+    }
 }
 
 impl RecurrentLayer for Rnn {

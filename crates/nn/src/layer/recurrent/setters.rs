@@ -88,6 +88,13 @@ macro_rules! reading_setters {
                 self
             }
 
+            /// Whether the layer has the last states as further results in a Keras model. By
+            /// default off. `apply` returns the result alone, `apply_states` always both.
+            pub fn return_state(mut self, return_state: bool) -> Self {
+                self.reading.return_state = return_state;
+                self
+            }
+
             /// Whether to read the last step first. The outputs are then in that order too. By
             /// default off.
             pub fn go_backwards(mut self, go_backwards: bool) -> Self {
@@ -176,6 +183,10 @@ macro_rules! layer_and_cell {
 
             fn call(&self, call: &crate::layer::LayerCall<'_>) -> estimand_graph::Tensor {
                 super::RecurrentLayer::read(self, call, self.reading.way()).0
+            }
+
+            fn call_all(&self, call: &crate::layer::LayerCall<'_>) -> Vec<estimand_graph::Tensor> {
+                self.reading.results(super::RecurrentLayer::read(self, call, self.reading.way()))
             }
         }
 
