@@ -54,7 +54,7 @@ def flat(x):
 
 def steps(x):
     """A layer over sequences."""
-    choice = number(0, 6)
+    choice = number(0, 7)
     if choice == 0:
         return L.Bidirectional(L.LSTM(number(1, 4), return_sequences=True), merge_mode=str(random.choice(["concat", "sum", "ave"])))(x)
     if choice == 1:
@@ -65,6 +65,10 @@ def steps(x):
         return L.TimeDistributed(L.Dense(number(1, 4), activation=activation()))(x)
     if choice == 4:
         return L.RNN([L.LSTMCell(number(1, 4)), L.SimpleRNNCell(number(1, 4), use_bias=bool(number(0, 2)))], return_sequences=True)(x)
+    if choice == 5:
+        units = number(1, 4)
+        read, *states = L.LSTM(units, return_sequences=True, return_state=True)(x)
+        return L.LSTM(units, return_sequences=True)(read, initial_state=states)
     return L.Conv1D(number(1, 4), 2, padding="same", activation=activation())(x)
 
 
