@@ -42,6 +42,7 @@ impl Settings {
 fn rule(name: &str, s: &mut Settings) -> Box<dyn UpdateRule> {
     match name {
         "SGD" => Box::new(Sgd::default().momentum(s.number("momentum", 0.0)).nesterov(s.flag("nesterov"))),
+        "Momentum" => Box::new(Sgd::v1(s.number("momentum", 0.0)).nesterov(s.flag("nesterov"))),
         "Adagrad" => Box::new(
             Adagrad::default()
                 .initial_accumulator(s.number("initial_accumulator_value", 0.1))
