@@ -14,6 +14,7 @@ mod heads;
 mod hooks;
 mod input_retry;
 mod interrupted_evaluation;
+mod iterator_initializer;
 mod killed;
 mod killed_evaluation;
 mod kmeans;

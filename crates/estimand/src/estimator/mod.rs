@@ -11,6 +11,7 @@ mod eval_spec;
 mod evaluate;
 mod evaluator;
 mod initialize;
+mod late;
 mod metrics;
 mod predict;
 mod predict_spec;
