@@ -14,7 +14,6 @@ mod heads;
 mod hooks;
 mod input_retry;
 mod interrupted_evaluation;
-mod iterator_initializer;
 mod killed;
 mod killed_evaluation;
 mod kmeans;

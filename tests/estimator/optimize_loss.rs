@@ -333,6 +333,7 @@ fn mistakes_are_refused() {
         (error_of(|made| made.clip_gradients(AdaptiveClipping::new().report_summary())), "no list of summaries"),
     ] {
         assert!(error.contains(expected), "{error}\nexpected {expected}");
+        assert!(error.contains("\n  help: "), "no help: {error}");
     }
     let new = Graph::new();
     let loss = new.variable("w", [], Initializer::Zeros).square();
