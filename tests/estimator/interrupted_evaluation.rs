@@ -38,7 +38,7 @@ fn child() {
     std::io::stdout().write_all(format!("\n{error}\n").as_bytes()).unwrap();
 }
 
-/// An experiment that evaluates at each checkpoint, by its validation or by `checkpoint_and_export`.
+/// An experiment that evaluates at each checkpoint: by its validation, or `checkpoint_and_export`.
 fn experiment(folder: &Path, exports: bool) -> Result<()> {
     let rows = line(10).repeat_forever().batch(5).map(|batch| {
         std::io::stdout().write_all(b"\nevaluating\n").unwrap();

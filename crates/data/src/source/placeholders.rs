@@ -86,8 +86,9 @@ impl Placeholders {
             rows = rows.with_feature(name, array)?;
             let found = rows::spec_of(&rows).shift_remove(name);
             if found.as_ref() != Some(wanted) {
-                let found = found.map_or_else(String::new, |found| format!("{found:?}"));
-                return Err(Error::config(format!("`{name}` was fed {found}; its placeholder is {wanted:?}"))
+                let found = found.as_ref().map_or_else(String::new, described);
+                let wanted = described(wanted);
+                return Err(Error::config(format!("`{name}` was fed rows of {found}; its placeholder is {wanted}"))
                     .help("make the placeholder with the type and the row shape of the array: Placeholders::like"));
             }
         }
@@ -127,13 +128,25 @@ impl Placeholders {
         let mut rows = Batch::new();
         for (name, spec) in self.0.spec.as_ref().map_err(Error::clone)? {
             let FeatureSpec::Dense { dtype, dims, .. } = spec else {
-                return Err(Error::unsupported(format!("placeholder `{name}` is {spec:?}; expected a dense feature"))
-                    .help("feed dense arrays, or make the dataset with Dataset::from_arrays"));
+                return Err(Error::unsupported(format!(
+                    "placeholder `{name}` is {}; expected a dense feature",
+                    described(spec)
+                ))
+                .help("feed dense arrays, or make the dataset with Dataset::from_arrays"));
             };
             rows = rows.with_feature(name, Array::zeros(*dtype, [&[n], &dims[..]].concat())?)?;
         }
         self.set(Some(rows));
         Ok(())
+    }
+}
+
+/// A format of rows in messages: the type, and the shape of a row.
+fn described(spec: &FeatureSpec) -> String {
+    match spec {
+        FeatureSpec::Dense { dtype, dims, .. } => format!("{dtype} {dims:?}"),
+        FeatureSpec::Ragged { dtype } => format!("ragged {dtype}"),
+        FeatureSpec::Padded { dtype, dims, .. } => format!("padded {dtype} {dims:?}"),
     }
 }
 
