@@ -7,7 +7,7 @@ TensorFlow 1.15.5, Python 3.7, no randomness. Make an environment outside of the
 
 Cases:
 
-    schedule    the settings of an Experiment, the `schedules` that were run one after the other in one model folder, and the `events`:
+    schedule    the settings of an Experiment (`save`: its configuration saves checkpoints; `saver`: a hook does), the `schedules` that were run one after the other in one model folder, and the `events`:
                 train (the steps before and after, `steps`, `max_steps`), evaluate (its name, the step of the checkpoint, the number of
                 batches, `steps`), export (the strategy, the step of the evaluation, the step of the checkpoint that was named) and
                 sleep. Events between train and trained happened during the training
@@ -116,16 +116,17 @@ def strategy(name):
     return tf.contrib.learn.ExportStrategy(name, export_fn)
 
 
-def schedule(name, schedules, save=2, rounds=None, exports=0, **settings):
-    """Runs schedules: names, or names with arguments."""
+def schedule(name, schedules, save=2, saver=None, exports=0, **settings):
+    """Runs schedules: names, or names with arguments. `saver` is the period of a CheckpointSaverHook among the monitors."""
     folder = tempfile.mkdtemp()
     config = tf.contrib.learn.RunConfig(model_dir=folder, save_checkpoints_secs=None, save_checkpoints_steps=save, keep_checkpoint_max=None)
     clock = Clock()
     experiment_lib.time = clock
     events.clear()
     estimator = recorded(folder, config)
+    monitors = {} if saver is None else {"train_monitors": [tf.estimator.CheckpointSaverHook(folder, save_steps=saver)]}
     experiment = tf.contrib.learn.Experiment(
-        estimator, lambda: rows(None), lambda: rows(N_EVAL_BATCHES),
+        estimator, lambda: rows(None), lambda: rows(N_EVAL_BATCHES), **monitors,
         export_strategies=[strategy(f"strategy_{i}") for i in range(exports)], **settings)
     results = []
     for entry in schedules:
@@ -146,7 +147,7 @@ def schedule(name, schedules, save=2, rounds=None, exports=0, **settings):
         results.append({"metrics_step": metrics_step(result)})
     listed = [[entry, {}] if isinstance(entry, str) else list(entry) for entry in schedules]
     given = {"train_steps": None, "eval_steps": 100, **settings}
-    fixture.case("schedule", name=name, save=save, exports=exports, settings=given,
+    fixture.case("schedule", name=name, save=save, saver=saver, exports=exports, settings=given,
                  schedules=[{"method": m, "arguments": a} for m, a in listed], events=[dict(e) for e in events], results=results)
     shutil.rmtree(folder)
 
@@ -177,6 +178,10 @@ schedule("train_and_evaluate without checkpoints", ["train_and_evaluate"], save=
 schedule("checkpoint_and_export", ["train_and_evaluate"], train_steps=5, exports=2, checkpoint_and_export=True)
 schedule("checkpoint_and_export again", ["train_and_evaluate", "train_and_evaluate"], train_steps=4, exports=1, checkpoint_and_export=True)
 schedule("checkpoint_and_export without checkpoints", ["train_and_evaluate"], save=None, train_steps=3, checkpoint_and_export=True, **NOW)
+for saver in [2, 3]:
+    for both in [False, True]:
+        schedule(f"train_and_evaluate by a saver every {saver}{', checkpoint_and_export' if both else ''}", ["train_and_evaluate"], save=None, saver=saver,
+                 train_steps=7, exports=1, min_eval_frequency=1, checkpoint_and_export=both, **NOW)
 schedule("local_run", ["local_run"], train_steps=4, **NOW)
 schedule("local_run every 2", ["local_run"], train_steps=6, local_eval_frequency=2, **NOW)
 schedule("continuous_train_and_eval", ["continuous_train_and_eval"], train_steps=20, eval_steps=2)

@@ -49,6 +49,10 @@ def adagrad_v1(epsilon, **settings):
     return tf.compat.v1.train.AdagradOptimizer(**settings)
 
 
+def momentum_v1(nesterov=False, **settings):
+    return tf.compat.v1.train.MomentumOptimizer(use_nesterov=nesterov, **settings)
+
+
 def rmsprop_v1(rho=0.9, **settings):
     return tf.compat.v1.train.RMSPropOptimizer(decay=rho, **settings)
 
@@ -58,6 +62,8 @@ CASES = [
     ("sgd", legacy.SGD, "SGD", [], dict(rate=0.05)),
     ("sgd_momentum", legacy.SGD, "SGD", ["momentum"], dict(rate=0.05, momentum=0.9)),
     ("sgd_nesterov", legacy.SGD, "SGD", ["momentum"], dict(rate=0.05, momentum=0.9, nesterov=True)),
+    ("momentum_v1", momentum_v1, "Momentum", ["momentum"], dict(rate=0.05, momentum=0.9)),
+    ("momentum_v1_nesterov", momentum_v1, "Momentum", ["momentum"], dict(rate=0.05, momentum=0.9, nesterov=True)),
     ("adagrad", legacy.Adagrad, "Adagrad", ["accumulator"], dict(rate=0.05)),
     ("adagrad_settings", legacy.Adagrad, "Adagrad", ["accumulator"],
      dict(rate=0.3, initial_accumulator_value=0.5, epsilon=0.01)),

@@ -16,6 +16,9 @@ use crate::models::{Folder, line, linear};
 /// What happened, in order.
 type Events = Rc<RefCell<Vec<String>>>;
 
+/// How long an experiment waited, in seconds.
+type Delays = Rc<RefCell<Vec<f64>>>;
+
 /// Writes down the steps of a training, or the batches of an evaluation.
 struct Watch {
     events: Events,
@@ -85,15 +88,17 @@ fn estimator(config: RunConfig) -> Estimator {
     Estimator::new(linear).config(config).build().unwrap()
 }
 
-/// An experiment with the settings of a case. Its delays are 0.
-fn experiment<'a>(case: &Case, folder: &Folder, events: &Events) -> Experiment<'a> {
-    let settings = case.object("settings");
+/// An experiment with the settings of a case. It writes down its delays and does not wait.
+fn experiment<'a>(case: &Case, folder: &Folder, events: &Events, delays: &Delays) -> Experiment<'a> {
+    let (settings, delays) = (case.object("settings"), delays.clone());
     let mut made = Experiment::new(estimator(config(folder, case.option("save"))), rows(None), rows(Some(5)))
         .train_hook(watch(events, true))
         .eval_hook(watch(events, false))
-        .eval_delay_secs(0.0)
-        .continuous_eval_throttle_secs(0.0);
-    if case.option::<u64>("save").is_some() {
+        .told_to_wait(move |secs| delays.borrow_mut().push(secs));
+    if let Some(steps) = case.option("saver") {
+        made = made.train_hook(CheckpointSaverHook::new(Every::Steps(steps)));
+    }
+    if saves(case) {
         made = made.listener(WatchEnd(events.clone()));
     }
     for i in 0..case.setting::<usize>("exports") {
@@ -115,19 +120,25 @@ fn experiment<'a>(case: &Case, folder: &Folder, events: &Events) -> Experiment<'
             "local_eval_frequency" => made.local_eval_frequency(settings.option::<u64>(key)),
             "check_interval_secs" => made.check_interval_secs(settings.setting(key)),
             "train_steps_per_iteration" => made.train_steps_per_iteration(settings.option::<u64>(key)),
-            "checkpoint_and_export" => made.checkpoint_and_export(),
-            // A delay: its length is not compared here.
-            "eval_delay_secs" => made,
+            "checkpoint_and_export" if settings.setting(key) => made.checkpoint_and_export(),
+            "checkpoint_and_export" => made,
+            "eval_delay_secs" => made.eval_delay_secs(settings.setting(key)),
             other => panic!("{case}: {other}"),
         };
     }
     made
 }
 
-/// Runs a schedule of a case with its arguments, without delays.
+/// Whether a case saves checkpoints.
+fn saves(case: &Case) -> bool {
+    case.option::<u64>("save").is_some() || case.option::<u64>("saver").is_some()
+}
+
+/// Runs a schedule of a case with its arguments.
 fn run(experiment: &mut Experiment<'_>, schedule: &Case) -> Result<ExperimentResult> {
     let (method, arguments) = (schedule.setting::<String>("method"), schedule.object("arguments"));
     let given = |key: &str| arguments.has(key);
+    let secs = |key: &str| given(key).then(|| arguments.setting::<f64>(key));
     let mut left: u64 = if given("rounds") { arguments.setting("rounds") } else { u64::MAX };
     let mut goes_on = || {
         let more = left > 0;
@@ -135,14 +146,20 @@ fn run(experiment: &mut Experiment<'_>, schedule: &Case) -> Result<ExperimentRes
         more
     };
     match Schedule::named(&method)? {
-        Schedule::Train => experiment.train(given("delay_secs").then_some(0.02)),
+        Schedule::Train => experiment.train(secs("delay_secs")),
         Schedule::Evaluate => {
             let name: Option<String> = given("name").then(|| arguments.setting("name"));
-            experiment.evaluate(None, name.as_deref())
+            experiment.evaluate(secs("delay_secs"), name.as_deref())
         }
         Schedule::ContinuousTrainAndEval => experiment.continuous_train_and_eval(|_| goes_on()),
         schedule @ (Schedule::ContinuousEval | Schedule::ContinuousEvalOnTrainData) => {
             let mut options = ContinuousEval::new().predicate(|_| goes_on());
+            if let Some(secs) = secs("delay_secs") {
+                options = options.delay_secs(secs);
+            }
+            if let Some(secs) = secs("throttle_delay_secs") {
+                options = options.throttle_delay_secs(secs);
+            }
             if given("evaluate_checkpoint_only_once") {
                 options = options.evaluate_again();
             }
@@ -189,6 +206,16 @@ fn expected_events(case: &Case) -> Vec<String> {
     events
 }
 
+/// The delays of a case in seconds.
+fn expected_delays(case: &Case) -> Vec<f64> {
+    let events = case.objects("events");
+    events
+        .iter()
+        .filter(|event| event.setting::<String>("what") == "sleep")
+        .map(|event| event.setting("about"))
+        .collect()
+}
+
 /// The steps that were evaluated under each name.
 fn expected_names(case: &Case) -> BTreeMap<Option<String>, BTreeSet<u64>> {
     let mut names: BTreeMap<Option<String>, BTreeSet<u64>> = BTreeMap::new();
@@ -204,18 +231,22 @@ fn expected_names(case: &Case) -> BTreeMap<Option<String>, BTreeSet<u64>> {
 fn schedules_call_what_tensorflow_calls() -> Result<()> {
     let mut n_cases = 0;
     for case in cases_of("experiment", "schedule") {
-        let (folder, events) = (Folder::new(), Events::default());
-        let mut experiment = experiment(&case, &folder, &events);
+        let (folder, events, delays) = (Folder::new(), Events::default(), Delays::default());
+        let mut experiment = experiment(&case, &folder, &events, &delays);
         let mut results = Vec::new();
         for schedule in case.objects("schedules") {
             results.push(run(&mut experiment, &schedule).map_err(|e| e.context(case.to_string()))?);
         }
         let mut found = events.borrow().clone();
-        if case.option::<u64>("save").is_none() {
+        if !saves(&case) {
             // Without checkpoints the fixture does not know that there was a training.
             found.retain(|event| !event.starts_with("train"));
         }
         assert_eq!(found, expected_events(&case), "{case}");
+        let (found, expected) = (delays.take(), expected_delays(&case));
+        // The throttle counts from the start of an evaluation, which itself takes some time.
+        let is_near = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 2.5);
+        assert!(found.len() == expected.len() && is_near, "{case}: waited {found:?}, expected {expected:?}");
         for (name, steps) in expected_names(&case) {
             let folder = experiment.estimator().eval_dir(name.as_deref());
             let found: BTreeSet<u64> = read_eval_metrics(&folder)?.keys().copied().collect();
@@ -228,7 +259,7 @@ fn schedules_call_what_tensorflow_calls() -> Result<()> {
         }
         n_cases += 1;
     }
-    assert!(n_cases >= 35, "{n_cases} cases");
+    assert!(n_cases >= 39, "{n_cases} cases");
     Ok(())
 }
 
@@ -298,24 +329,40 @@ fn settings_are_checked_before_anything_runs() {
     let folder = Folder::new();
     let new = || Experiment::new(estimator(config(&folder, Some(1))), rows(None), rows(Some(1))).train_steps(2);
     let named = |name: &str| ExportStrategy::new(name, |_| Ok(None));
-    for (mut experiment, expected) in [
-        (new().train_steps(0), "train_steps is 0"),
-        (new().eval_steps(0), "eval_steps is 0"),
-        (new().train_steps_per_iteration(0), "train_steps_per_iteration is 0"),
-        (new().eval_delay_secs(-1.0), "eval_delay_secs is -1"),
-        (new().continuous_eval_throttle_secs(f64::NAN), "continuous_eval_throttle_secs is NaN"),
-        (new().check_interval_secs(f64::INFINITY), "check_interval_secs is inf"),
-        (new().export_strategy(named("")), "an export strategy is named ``"),
-        (new().export_strategy(named("../up")), "an export strategy is named `../up`"),
-        (new().export_strategy(named("a")).export_strategy(named("a")), "an export strategy is named `a`"),
+    let secs = "expected a number of seconds from 0 to 31536000";
+    let help = "0 does not wait; one second is 1.0";
+    let free = "expected a name that is not empty, has no slashes, and that no other has";
+    let other = "choose another name: its exports go to the folder export/<name>";
+    for (mut experiment, message, help) in [
+        (new().train_steps(0), "train_steps is 0; expected at least 1".to_string(), "None trains until the input ends"),
+        (new().eval_steps(0), "eval_steps is 0; expected at least 1".to_string(), "None evaluates the whole input"),
+        (
+            new().train_steps_per_iteration(0),
+            "train_steps_per_iteration is 0; expected at least 1".to_string(),
+            "None trains a tenth of train_steps",
+        ),
+        (new().eval_delay_secs(-1.0), format!("eval_delay_secs is -1; {secs}"), help),
+        (new().continuous_eval_throttle_secs(f64::NAN), format!("continuous_eval_throttle_secs is NaN; {secs}"), help),
+        (new().check_interval_secs(f64::INFINITY), format!("check_interval_secs is inf; {secs}"), help),
+        (new().export_strategy(named("")), format!("an export strategy is named ``; {free}"), other),
+        (new().export_strategy(named("../up")), format!("an export strategy is named `../up`; {free}"), other),
+        (
+            new().export_strategy(named("a")).export_strategy(named("a")),
+            format!("an export strategy is named `a`; {free}"),
+            other,
+        ),
     ] {
         for schedule in Schedule::ALL.into_iter().filter(|schedule| *schedule != Schedule::RunStdServer) {
             let error = schedule.run(&mut experiment).unwrap_err().to_string();
-            assert!(error.starts_with(expected), "{schedule:?}: {error}");
+            let expected = format!("{message}\n  in the settings of the Experiment\n  help: {help}");
+            assert_eq!(error, expected, "{schedule:?}");
         }
     }
-    let error = new().train(-3.0).unwrap_err().to_string();
-    assert!(error.starts_with("delay_secs is -3"), "{error}");
+    let delay = format!("delay_secs is -3; {secs}\n  help: {help}");
+    assert_eq!(new().train(-3.0).unwrap_err().to_string(), delay);
+    assert_eq!(new().evaluate(-3.0, None).unwrap_err().to_string(), delay);
+    let throttle = new().continuous_eval(ContinuousEval::new().throttle_delay_secs(-3.0)).unwrap_err();
+    assert_eq!(throttle.to_string(), format!("throttle_{delay}"));
     // A tenth of 2 is no step.
     let error = new().continuous_train_and_eval(|_| true).unwrap_err().to_string();
     assert!(error.contains("set train_steps_per_iteration"), "{error}");
@@ -472,6 +519,15 @@ fn an_error_in_an_evaluation_ends_the_training() {
     let error = experiment.train_and_evaluate().unwrap_err().to_string();
     assert!(
         error.contains("no rows today") && error.contains("in the evaluation at step 1 of the experiment"),
+        "{error}"
+    );
+    // The evaluation of a checkpoint that is exported says the same.
+    let folder = Folder::new();
+    let mut experiment = Experiment::new(estimator(config(&folder, Some(2))), rows(None), fails).train_steps(5);
+    experiment = experiment.checkpoint_and_export();
+    let error = experiment.train_and_evaluate().unwrap_err().to_string();
+    assert!(
+        error.contains("no rows today") && error.contains("in the evaluation at step 0 of the experiment"),
         "{error}"
     );
     // An endless input has no end to evaluate up to.

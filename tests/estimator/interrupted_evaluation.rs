@@ -14,6 +14,7 @@ use estimand::prelude::*;
 use crate::models::{Folder, line, linear};
 
 const FOLDER: &str = "ESTIMAND_INTERRUPTED_EVALUATION";
+const EXPORTS: &str = "ESTIMAND_INTERRUPTED_EXPORTS";
 
 /// Evaluates at steps 2, 4 and 6. An evaluation reads 200 batches.
 fn train(folder: &Path, pause: Duration) -> Result<estimand::Trained> {
@@ -35,6 +36,57 @@ fn train(folder: &Path, pause: Duration) -> Result<estimand::Trained> {
 fn child() {
     let error = train(Path::new(&std::env::var(FOLDER).unwrap()), Duration::from_millis(100)).unwrap_err();
     std::io::stdout().write_all(format!("\n{error}\n").as_bytes()).unwrap();
+}
+
+/// An experiment that evaluates at each checkpoint: by its validation, or `checkpoint_and_export`.
+fn experiment(folder: &Path, exports: bool) -> Result<()> {
+    let rows = line(10).repeat_forever().batch(5).map(|batch| {
+        std::io::stdout().write_all(b"\nevaluating\n").unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        Ok(batch)
+    });
+    let config = RunConfig::new().model_dir(folder).tf_random_seed(7).save_checkpoints(Every::Steps(2)).threads(1);
+    let estimator = Estimator::new(linear).config(config).build()?;
+    let experiment = estimand::Experiment::new(estimator, line(10).repeat_forever().batch(4), rows)
+        .train_steps(6)
+        .eval_steps(200)
+        .check_interval_secs(0.0);
+    let mut experiment = if exports { experiment.checkpoint_and_export() } else { experiment };
+    experiment.train_and_evaluate().map(drop)
+}
+
+#[test]
+#[ignore = "other tests start it as a process"]
+fn child_with_an_experiment() {
+    let exports = std::env::var(EXPORTS).is_ok();
+    let error = experiment(Path::new(&std::env::var(FOLDER).unwrap()), exports).unwrap_err();
+    std::io::stdout().write_all(format!("\n{error}\n").as_bytes()).unwrap();
+}
+
+/// The training of an experiment ends in order, with its own error, wherever it evaluates.
+#[test]
+fn an_experiment_ends_with_a_signal() {
+    for exports in [false, true] {
+        let folder = Folder::new();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "interrupted_evaluation::child_with_an_experiment", "--ignored", "--nocapture"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        if exports {
+            command.env(EXPORTS, "yes");
+        }
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+        assert!(lines.by_ref().filter(|line| line == "evaluating").nth(5).is_some(), "it never evaluated");
+        assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+        let rest: Vec<String> = lines.collect();
+        assert!(child.wait().unwrap().success());
+        let said = |text: &str| rest.iter().any(|line| line.contains(text));
+        assert!(said("training was interrupted by SIGTERM at step"), "exports {exports}: {rest:?}");
+        assert!(said("run the program again to resume from there"), "exports {exports}: {rest:?}");
+    }
 }
 
 #[test]

@@ -319,7 +319,9 @@ fn mistakes_are_named() -> Result<()> {
     let built = |kmeans: KMeans| message(kmeans.build().unwrap_err());
     assert!(built(KMeans::new(0)).contains("0 clusters"));
     assert!(built(KMeans::new(2).mini_batch_steps_per_iteration(0)).contains("expected at least 1"));
-    assert!(built(KMeans::new(2).relative_tolerance(f64::NAN)).contains("relative_tolerance is NaN"));
+    let tolerance = built(KMeans::new(2).relative_tolerance(f64::NAN));
+    assert!(tolerance.starts_with("relative_tolerance is NaN; expected a number from 0"), "{tolerance}");
+    assert!(tolerance.contains("help: 1e-4 ends the training"), "{tolerance}");
     let given = |dims: [usize; 2]| Array::zeros(DType::F32, dims).unwrap();
     assert!(built(KMeans::new(2).initial_clusters(given([3, 2]))).contains("initial_clusters is [3, 2]"));
     assert!(built(KMeans::new(1).initial_clusters(Array::from([f32::NAN]).reshape([1, 1])?)).contains("NaN"));

@@ -160,10 +160,7 @@ fn steps_are_those_of_tensorflow() -> Result<()> {
         let name = case.object("options").option::<String>("name").unwrap_or_else(|| "OptimizeLoss".to_string());
         let (scalars, histograms) = shown(&folder, &format!("{name}/"))?;
         assert_eq!(histograms, case.setting::<Vec<String>>("histograms"), "{case}");
-        // A known difference: with a decay, the velocity holds the rates of its own steps, as in
-        // Keras. Only the first step, before any velocity, is compared.
-        let is_keras = case.setting::<String>("name") == "by name: Momentum, a decay";
-        for (i, step) in steps.iter().enumerate().filter(|(i, _)| *i == 0 || !is_keras) {
+        for (i, step) in steps.iter().enumerate() {
             for (key, found) in ["w", "b", "table"].into_iter().zip(&weights.0.borrow()[i]) {
                 let place = format!("{case}: {key} after step {i}");
                 let expected = match key {
@@ -336,6 +333,7 @@ fn mistakes_are_refused() {
         (error_of(|made| made.clip_gradients(AdaptiveClipping::new().report_summary())), "no list of summaries"),
     ] {
         assert!(error.contains(expected), "{error}\nexpected {expected}");
+        assert!(error.contains("\n  help: "), "no help: {error}");
     }
     let new = Graph::new();
     let loss = new.variable("w", [], Initializer::Zeros).square();

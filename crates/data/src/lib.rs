@@ -68,6 +68,7 @@ pub use schema::Schema;
 pub use source::csr::Csr;
 pub use source::csv::{Csv, InferredColumn};
 pub use source::libsvm::{IndexBase, LibSvm};
+pub use source::placeholders::Placeholders;
 pub use stage::{Indexed, InputContext, Stage, Stream, StreamItem, Unit};
 pub use statistics::Statistics;
 pub use transform::{buckets::Buckets, padded_batch::Pad, prefetch::Place};

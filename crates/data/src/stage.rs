@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use estimand_tensor::{Batch, BatchSpec, Error, Mode, Result};
 
-use crate::{Dataset, Position};
+use crate::{Dataset, Placeholders, Position};
 
 /// The largest number of rows that a stage asks for when the choice is its own.
 pub(crate) const PIECE: usize = 1024;
@@ -175,6 +175,11 @@ pub trait Stage: Send + Sync {
             }
         }
         Ok(None)
+    }
+
+    /// The placeholders that this stage itself reads; they are fed later. By default, none.
+    fn placeholders(&self) -> Option<&Placeholders> {
+        None
     }
 
     /// Access to rows by index, where it is cheap. Shuffling then permutes all rows.

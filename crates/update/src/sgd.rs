@@ -8,37 +8,46 @@ use crate::{Setting, Slot, SparseRule, UpdateRule, bounds};
 
 /// `velocity = momentum * velocity - rate * g; w += velocity`. Without momentum, `w -= rate * g`
 /// and there is no slot.
+///
+/// [`v1`](Sgd::v1) keeps the rate out of the slot. The two differ once the rate changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[must_use]
 pub struct Sgd {
     momentum: f64,
     nesterov: bool,
+    v1: bool,
     newer: bool,
 }
 
 impl Sgd {
+    /// TensorFlow 1's `MomentumOptimizer`: `accumulator = momentum * accumulator + g; w -= rate *
+    /// accumulator`. There is always a slot.
+    pub fn v1(momentum: f64) -> Self {
+        Sgd { momentum, v1: true, ..Sgd::default() }
+    }
+
     /// The fraction of the previous step that is repeated, between 0 and 1. By default 0.
     pub fn momentum(mut self, momentum: f64) -> Self {
         self.momentum = momentum;
         self
     }
 
-    /// Whether to look one step of momentum ahead: `w += momentum * velocity - rate * g`, which is
-    /// the plain rule at momentum 0. By default off.
+    /// Whether to look one step of momentum ahead: `w += momentum * velocity - rate * g`, in
+    /// [`v1`](Sgd::v1) `w -= rate * (g + momentum * accumulator)`. It is the plain rule at momentum
+    /// 0. By default off.
     pub fn nesterov(mut self, nesterov: bool) -> Self {
         self.nesterov = nesterov;
         self
     }
 
     fn has_momentum(&self) -> bool {
-        self.momentum > 0.0
+        self.v1 || self.momentum > 0.0
     }
 
     /// Computes as `tf.keras.optimizers.SGD` of TensorFlow 2.11 and later does: momentum moves all
     /// rows of a table. By default as TensorFlow's legacy optimizer, which Estimators use.
-    pub fn newer(mut self) -> Self {
-        self.newer = true;
-        self
+    pub fn newer(self) -> Self {
+        Sgd { newer: true, v1: false, ..self }
     }
 }
 
@@ -46,7 +55,7 @@ impl Formula for Sgd {
     compiled_here!();
 
     fn name(&self) -> &'static str {
-        "SGD"
+        if self.v1 { "Momentum" } else { "SGD" }
     }
 
     fn default_learning_rate(&self) -> f64 {
@@ -70,7 +79,7 @@ impl Formula for Sgd {
     }
 
     fn newer(&self) -> Option<Arc<dyn UpdateRule>> {
-        Some(Arc::new(Self::newer(*self)))
+        (!self.v1).then(|| Arc::new(Self::newer(*self)) as Arc<dyn UpdateRule>)
     }
 
     fn is_newer(&self) -> bool {
@@ -88,7 +97,9 @@ impl Formula for Sgd {
 
     #[inline]
     fn update<N: Number>(&self, [rate, momentum, ..]: [N; 8], reader: impl Reader<N>) {
-        if self.has_momentum() {
+        if self.v1 {
+            reader.read(Accumulated { rate, momentum, nesterov: self.nesterov })
+        } else if self.has_momentum() {
             reader.read(Momentum { rate, momentum, nesterov: self.nesterov })
         } else {
             reader.read(Plain { rate })
@@ -129,5 +140,22 @@ impl<N: Number> Element<N, 1> for Momentum<N> {
         let velocity = self.momentum * velocity - pull;
         let change = if self.nesterov { self.momentum * velocity - pull } else { velocity };
         (w + change, [velocity])
+    }
+}
+
+/// The form of TensorFlow 1.
+#[derive(Clone, Copy)]
+struct Accumulated<N> {
+    rate: N,
+    momentum: N,
+    nesterov: bool,
+}
+
+impl<N: Number> Element<N, 1> for Accumulated<N> {
+    #[inline(always)]
+    fn step(self, w: N, g: N, [accumulator]: [N; 1]) -> (N, [N; 1]) {
+        let accumulator = self.momentum * accumulator + g;
+        let change = if self.nesterov { g + self.momentum * accumulator } else { accumulator };
+        (w - self.rate * change, [accumulator])
     }
 }

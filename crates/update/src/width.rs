@@ -171,6 +171,8 @@ mod tests {
             Box::new(Sgd::default()),
             Box::new(Sgd::default().momentum(0.9)),
             Box::new(Sgd::default().momentum(0.9).nesterov(true)),
+            Box::new(Sgd::v1(0.9)),
+            Box::new(Sgd::v1(0.9).nesterov(true)),
             Box::new(Adagrad::default()),
             Box::new(Adam::default()),
             Box::new(Adam::default().amsgrad(true).weight_decay(0.004)),

@@ -5,6 +5,7 @@ mod csv_log;
 mod early_stopping;
 mod feeding;
 mod global_step_waiter;
+mod iterator_initializer;
 pub mod log_lines;
 mod stop_if;
 

@@ -14,8 +14,20 @@ fn mistakes_are_named() -> Result<()> {
     let built = |sdca: LinearSdca| message(LinearClassifier::new(x()).optimizer(sdca).build().unwrap_err());
     let sdca = || LinearSdca::new("id");
     assert!(built(LinearSdca::new("")).contains("has no name"));
-    assert!(built(sdca().num_loss_partitions(0)).contains("num_loss_partitions of LinearSdca is 0"));
-    assert!(built(sdca().num_table_shards(0)).contains("num_table_shards of LinearSdca is 0"));
+    for (error, message) in [
+        (built(sdca().num_loss_partitions(0)), "num_loss_partitions of LinearSdca is 0; expected at least 1"),
+        (built(sdca().num_table_shards(0)), "num_table_shards of LinearSdca is 0; expected a number from 1 to 65536"),
+        (
+            built(sdca().symmetric_l2_regularization(0.0)),
+            "symmetric_l2_regularization of LinearSdca is 0; expected a finite number above 0",
+        ),
+        (
+            built(sdca().symmetric_l1_regularization(f64::NAN)),
+            "symmetric_l1_regularization of LinearSdca is NaN; expected a finite number from 0",
+        ),
+    ] {
+        assert!(error.starts_with(message) && error.contains("\n  help: "), "{error}");
+    }
     assert!(built(sdca().num_table_shards(usize::MAX)).contains("expected a number from 1 to 65536"));
     assert!(
         built(sdca().loss(SdcaLoss::Squared)).contains("was given squared_loss, and the loss of the head is logistic")
@@ -57,16 +69,19 @@ fn mistakes_are_named() -> Result<()> {
     assert!(trained(x(), rows(wide, number.clone(), [0.0, 1.0])).contains("expected one id each"));
     let twice = trained(x(), rows(ids(["a", "a"]), number.clone(), [0.0, 1.0]));
     assert!(twice.contains("in example `a`") && twice.contains("came before with label 0 and weight 1"), "{twice}");
-    let heavier = |id: Array| {
-        let weights = ("w", Array::from([1f32, 2.0]));
+    let weighed = |id: Array, weights: [f32; 2]| {
+        let weights = ("w", Array::from(weights));
         let data = Dataset::from_arrays([("id", id), ("x", number.clone()), weights, ("y", Array::from([1f32, 1.0]))]);
         let folder = Folder::new();
         let model = LinearClassifier::new(x()).weight_column("w").optimizer(sdca()).model_dir(folder.path());
         model.build().unwrap().train(data.label("y").batch(1))
     };
-    let twice = message(heavier(ids(["a", "a"])).unwrap_err());
+    let twice = message(weighed(ids(["a", "a"]), [1.0, 2.0]).unwrap_err());
     assert!(twice.contains("came before with label 1 and weight 1, now with label 1 and weight 2"), "{twice}");
-    heavier(ids(["a", "b"]))?;
+    weighed(ids(["a", "b"]), [1.0, 2.0])?;
+    let negative = message(weighed(ids(["a", "b"]), [1.0, -2.0]).unwrap_err());
+    assert!(negative.contains("the weight is -2; expected a finite number from 0"), "{negative}");
+    assert!(negative.contains("in example `b`") && negative.contains("\n  help: correct the row"), "{negative}");
     let infinite = trained(x(), rows(ids(["a", "b"]), Array::from([1.0, f32::NAN]), [0.0, 1.0]));
     assert!(infinite.contains("in example `b`, row 0 of its batch"), "{infinite}");
     let without = Dataset::from_arrays([("x", number.clone()), ("y", Array::from([0f32, 1.0]))]).label("y").batch(2);
@@ -80,5 +95,6 @@ fn mistakes_are_named() -> Result<()> {
     let model = LinearClassifier::new(x()).optimizer(hinge()).model_dir(folder.path()).build()?;
     let half = model.train(rows(ids(["a", "b"]), number.clone(), [0.0, 0.5])).unwrap_err().to_string();
     assert!(half.contains("the label is 0.5; hinge_loss needs 0 or 1") && half.contains("`b`"), "{half}");
+    assert!(half.contains("\n  help: correct the row"), "{half}");
     Ok(())
 }

@@ -6,6 +6,7 @@ pub(crate) mod generator;
 pub(crate) mod libsvm;
 pub(crate) mod loaded;
 pub(crate) mod memory;
+pub(crate) mod placeholders;
 mod records;
 mod sequence;
 mod text;

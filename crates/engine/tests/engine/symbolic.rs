@@ -34,6 +34,8 @@ fn rules() -> Vec<Rule> {
         rule(Sgd::default()),
         rule(Sgd::default().momentum(0.9)),
         rule(Sgd::default().momentum(0.9).nesterov(true)),
+        rule(Sgd::v1(0.9)),
+        rule(Sgd::v1(0.9).nesterov(true)),
         rule(Adagrad::default()),
         rule(Adam::default()),
         rule(Adam::default().amsgrad(true)),

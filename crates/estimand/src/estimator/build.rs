@@ -9,6 +9,7 @@ use estimand_tensor::{Error, Mode, Result};
 use tracing::info;
 
 use super::Estimator;
+use super::late::Late;
 use crate::EstimatorSpec;
 use crate::feeding::Placeholders;
 use crate::input_fn::{InputFn, InputFnContext};
@@ -27,6 +28,9 @@ pub(crate) struct Opened {
     pub(super) cx: InputContext,
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) first: Option<StreamItem>,
+    /// Whether the stream is opened once a hook has fed its placeholders. Then there is no first
+    /// batch yet.
+    pub(crate) is_late: bool,
     pub(crate) spec: InputSpec,
 }
 
@@ -56,8 +60,14 @@ impl Estimator {
         }
     }
 
-    /// Opens a dataset at a position and looks at its first batch.
+    /// Opens a dataset at a position and looks at its first batch. A dataset whose placeholders are
+    /// fed later is opened with its first batch.
     pub(crate) fn open_input(&self, data: Dataset, cx: &InputContext, from: &Position) -> Result<Opened> {
+        if data.awaits_feeding() {
+            let spec = InputSpec { classes: data.classes()?, ..InputSpec::of(&data.batch_of_zeros(cx)?) };
+            let stream = Box::new(Late::new(data.clone(), *cx, from.clone()));
+            return Ok(Opened { data, cx: *cx, stream, first: None, is_late: true, spec });
+        }
         let mut stream = data.open(cx, from)?;
         let first = stream.pull(1)?;
         let mut spec = match &first {
@@ -65,7 +75,7 @@ impl Estimator {
             None => InputSpec { features: data.spec()?, labels: data.label_spec()?, ..InputSpec::default() },
         };
         spec.classes = data.classes()?;
-        Ok(Opened { data, cx: *cx, stream, first, spec })
+        Ok(Opened { data, cx: *cx, stream, first, is_late: false, spec })
     }
 
     /// Calls the model function for a mode.

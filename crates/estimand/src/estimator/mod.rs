@@ -3,7 +3,7 @@
 //! `build.rs` builds the model of a mode; `initialize.rs` sets its initial values. Training is in
 //! `train.rs` (preparation), `default_hooks.rs` (hooks), `train_input.rs` (batches) and
 //! `train_loop.rs` (the loop). Evaluation is in `evaluate.rs`, prediction in `predict.rs` and
-//! `predictions.rs`.
+//! `predictions.rs`. `late.rs` opens inputs that a hook feeds.
 
 mod build;
 mod default_hooks;
@@ -11,6 +11,7 @@ mod eval_spec;
 mod evaluate;
 mod evaluator;
 mod initialize;
+mod late;
 mod metrics;
 mod predict;
 mod predict_spec;

@@ -165,19 +165,24 @@ impl Estimator {
             place.position = Position::default();
         }
         let opened = self.open_input(data, &cx, &place.position)?;
-        if opened.first.is_none() && !goes_on && place.position != Position::default() {
+        if opened.first.is_none() && !opened.is_late && !goes_on && place.position != Position::default() {
             // The checkpoint was saved at the last batch, and its run ended with the input. This
             // run reads the next epoch.
             let next = InputPlace { epoch: place.epoch + 1, position: Position::default() };
             return self.open_training_input(input, seed, next, goes_on);
         }
-        if opened.first.is_none() && place.position.is_beginning() {
-            return Err(Error::config("nothing to train on: the input has no batch").help(
-                "check the input's files, its filters and its shard; `drop_remainder` leaves out a last batch that is not full",
-            ));
+        if opened.first.is_none() && !opened.is_late && place.position.is_beginning() {
+            return Err(nothing_to_train_on());
         }
         Ok((opened, place))
     }
+}
+
+/// The error of an input without a batch.
+pub(super) fn nothing_to_train_on() -> Error {
+    Error::config("nothing to train on: the input has no batch").help(
+        "check the input's files, its filters and its shard; `drop_remainder` leaves out a last batch that is not full",
+    )
 }
 
 /// What is known of the input before the first step.

@@ -9,6 +9,7 @@ use estimand_engine::Compiled;
 use estimand_tensor::{Error, Result, warn};
 
 use super::build::Opened;
+use super::train::nothing_to_train_on;
 use crate::RunConfig;
 use crate::feeding::{BatchNumbers, Binding, Fed, Feeder};
 use crate::signal::Guard;
@@ -26,6 +27,8 @@ pub(super) struct TrainInput {
     n_threads: usize,
     n_retries: u32,
     feeder: Feeder,
+    /// Whether the input is opened with its first batch, which was not read yet.
+    is_late: bool,
 }
 
 /// The next event of the input.
@@ -42,10 +45,10 @@ pub(super) enum Next {
 
 impl TrainInput {
     pub(super) fn new(opened: Opened, binding: Binding, step: Arc<Compiled>, config: &RunConfig) -> TrainInput {
-        let Opened { data, cx, stream, first, .. } = opened;
+        let Opened { data, cx, stream, first, is_late, .. } = opened;
         let n_threads = config.n_input_threads();
         let feeder = Feeder::new(first, stream, binding.clone(), step.clone(), n_threads);
-        TrainInput { data, cx, binding, step, n_threads, n_retries: config.input_retries, feeder }
+        TrainInput { data, cx, binding, step, n_threads, n_retries: config.input_retries, feeder, is_late }
     }
 
     /// Opens the input once more, at its beginning. The batches of the training stay as they are.
@@ -72,10 +75,26 @@ impl TrainInput {
     #[inline]
     pub(super) fn next(&mut self, behind: &Position, signals: &Guard) -> Result<Next> {
         match self.feeder.next() {
-            Ok(Some(fed)) => Ok(Next::Batch(fed)),
+            Ok(Some(fed)) => {
+                self.is_late = false;
+                Ok(Next::Batch(fed))
+            }
+            Ok(None) if self.is_late && behind.is_beginning() => Err(nothing_to_train_on()),
             Ok(None) => Ok(Next::End),
             Err(error) => self.retry(error, behind, signals),
         }
+    }
+
+    /// Opens the input at the beginning of this epoch if it ended before its first batch: the
+    /// checkpoint was saved at the last one. Returns whether it did. Inputs that are opened before
+    /// the session was created are checked there.
+    pub(super) fn goes_on_in(&mut self, epoch: u64) -> Result<bool> {
+        if !std::mem::take(&mut self.is_late) {
+            return Ok(false);
+        }
+        self.cx.epoch = epoch;
+        self.reopen(&Position::default())?;
+        Ok(true)
     }
 
     /// Reopens the input if the error is transient. The model is complete in memory, so no step is

@@ -201,6 +201,9 @@ impl<'a> Run<'a> {
                 Next::End => {
                     self.session.input =
                         InputPlace { epoch: self.session.input.epoch + 1, position: Position::default() };
+                    if !self.goes_on && self.input.goes_on_in(self.session.input.epoch)? {
+                        continue;
+                    }
                     self.requests.stop(Stop::decided(INPUT_ENDED));
                     continue;
                 }

@@ -125,7 +125,7 @@ impl Experiment<'_> {
         let signals = Guard::install()?;
         if delay > 0.0 {
             info!("Waiting {delay} secs before starting eval.");
-            wait::wait(delay)?;
+            self.wait.wait(delay)?;
         }
         let (mut result, mut last) = (ExperimentResult::default(), None);
         let (mut previous, mut warned): (Option<PathBuf>, Option<Instant>) = (None, None);
@@ -165,7 +165,7 @@ impl Experiment<'_> {
             let rest = throttle - start.elapsed().as_secs_f64();
             if rest > 0.0 {
                 info!("Waiting {rest} secs before starting next eval run.");
-                wait::wait(rest)?;
+                self.wait.wait(rest)?;
             }
         }
         Ok(result)

@@ -30,6 +30,7 @@ use crate::hook::{CheckpointListener, Hook, SharedHook, SharedListener};
 use crate::input_fn::{InputFn, InputFnContext};
 use crate::{Estimator, Exporter, Metrics};
 use strategies::Strategies;
+use wait::Wait;
 
 /// The steps of an evaluation unless another number is set, as in TensorFlow.
 const EVAL_STEPS: u64 = 100;
@@ -77,6 +78,7 @@ pub struct Experiment<'a> {
     strategies: RefCell<Strategies<'a>>,
     train_steps_per_iteration: Option<u64>,
     checkpoint_and_export: bool,
+    wait: Wait<'a>,
 }
 
 /// The result of a schedule.
@@ -117,6 +119,7 @@ impl<'a> Experiment<'a> {
             strategies: RefCell::default(),
             train_steps_per_iteration: None,
             checkpoint_and_export: false,
+            wait: Wait::default(),
         }
     }
 
@@ -223,6 +226,13 @@ impl<'a> Experiment<'a> {
         self
     }
 
+    /// Calls a function with the seconds of each delay, and goes on at once. For tests of delays.
+    #[doc(hidden)]
+    pub fn told_to_wait(mut self, tell: impl FnMut(f64) + 'a) -> Experiment<'a> {
+        self.wait = Wait::Told(RefCell::new(Box::new(tell)));
+        self
+    }
+
     /// Adds hooks of training to those that there are.
     pub fn extend_train_hooks<H: Hook + 'a>(&mut self, hooks: impl IntoIterator<Item = H>) {
         self.train_hooks.extend(hooks.into_iter().map(SharedHook::new));
@@ -244,13 +254,17 @@ impl<'a> Experiment<'a> {
 
     /// Checks all settings.
     fn check(&self) -> Result<()> {
-        for (what, steps) in [
-            ("train_steps", self.train_steps),
-            ("eval_steps", self.eval_steps),
-            ("train_steps_per_iteration", self.train_steps_per_iteration),
+        self.check_settings().map_err(|e| e.context("in the settings of the Experiment"))
+    }
+
+    fn check_settings(&self) -> Result<()> {
+        for (what, steps, help) in [
+            ("train_steps", self.train_steps, "None trains until the input ends"),
+            ("eval_steps", self.eval_steps, "None evaluates the whole input"),
+            ("train_steps_per_iteration", self.train_steps_per_iteration, "None trains a tenth of train_steps"),
         ] {
             if steps == Some(0) {
-                return Err(Error::config(format!("{what} is 0; expected at least 1")));
+                return Err(Error::config(format!("{what} is 0; expected at least 1")).help(help));
             }
         }
         for (what, secs) in [

@@ -9,7 +9,7 @@ use super::continuous::LastEvaluation;
 use super::validation::{EvaluateSaved, validation};
 use super::{Experiment, ExperimentResult, Lent, wait};
 use crate::estimator::Finished;
-use crate::hook::GlobalStepWaiterHook;
+use crate::hook::{GlobalStepWaiterHook, Hook, SharedHook};
 use crate::{EvalSpec, Metrics, TrainSpec};
 
 /// The steps between two evaluations of `continuous_train_and_eval` if nothing else tells.
@@ -35,7 +35,7 @@ impl Experiment<'_> {
         wait::check("delay_secs", delay)?;
         if delay > 0.0 {
             info!("Waiting {delay} secs before starting eval.");
-            wait::wait(delay)?;
+            self.wait.wait(delay)?;
         }
         let metrics = self.evaluate_checkpoint(Some(name.unwrap_or("one_pass")), None)?;
         Ok(ExperimentResult { metrics: Some(metrics), ..ExperimentResult::default() })
@@ -60,12 +60,15 @@ impl Experiment<'_> {
 
     fn interleave(&self, every: u64) -> Result<ExperimentResult> {
         self.check()?;
-        let saves = !self.estimator.config().save_checkpoints.is_never();
-        if self.checkpoint_and_export && saves {
+        let is_configured = !self.estimator.config().save_checkpoints.is_never();
+        // TF: it looks at the configuration, so a saver among the hooks does not count here.
+        // (fixture `experiment`)
+        if self.checkpoint_and_export && is_configured {
             let (listener, last) = EvaluateSaved::new(self);
             let finished = self.train_after(Some(0.0), |spec| spec.listener(listener))?;
             return Ok(ExperimentResult { finished: Some(finished), ..last.take() });
         }
+        let saves = is_configured || self.train_hooks.iter().any(SharedHook::saves_checkpoints);
         if every > 0 && !saves {
             warn!("There are no evaluations during training: no checkpoints are saved");
         }
@@ -170,7 +173,7 @@ impl Experiment<'_> {
         wait::check("delay_secs", delay)?;
         if delay > 0.0 {
             info!("Waiting {delay} secs before starting training.");
-            wait::wait(delay)?;
+            self.wait.wait(delay)?;
         }
         self.call_train(|spec| {
             let spec = match by_step {

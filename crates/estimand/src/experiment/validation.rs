@@ -9,6 +9,7 @@ use estimand_tensor::Result;
 use tracing::info;
 
 use super::{Experiment, ExperimentResult};
+use crate::Metrics;
 use crate::hook::{CheckpointListener, Hook, HookContext};
 use crate::session::TrainSession;
 use crate::train_and_evaluate::is_signal;
@@ -41,11 +42,20 @@ impl Validation<'_, '_> {
             info!("Skipping evaluation since there is no new checkpoint at step {}.", self.active);
             return Ok(());
         }
-        let evaluated = self.experiment.evaluate_checkpoint(None, None);
-        evaluated.map_err(|e| e.context(format!("in the evaluation at step {} of the experiment", self.active)))?;
-        self.evaluated = self.saved;
+        if unless_interrupted(self.active, self.experiment.evaluate_checkpoint(None, None))?.is_some() {
+            self.evaluated = self.saved;
+        }
         Ok(())
     }
+}
+
+/// Returns the results of an evaluation during the training; `None` if a signal ended it. The
+/// training sees the signal too: it saves, and ends with an error that says how to resume.
+fn unless_interrupted(step: u64, evaluated: Result<Metrics>) -> Result<Option<Metrics>> {
+    if is_signal(&evaluated) {
+        return Ok(None);
+    }
+    evaluated.map(Some).map_err(|e| e.context(format!("in the evaluation at step {step} of the experiment")))
 }
 
 /// The validation as a hook: counts the steps.
@@ -69,17 +79,6 @@ pub(super) fn validation<'b, 'a>(experiment: &'b Experiment<'a>, every: u64) -> 
     (Validate(shared.clone()), Saved(shared))
 }
 
-impl Validate<'_, '_> {
-    fn evaluate(&self, cx: &mut HookContext<'_>) -> Result<()> {
-        let evaluated = self.0.borrow_mut().evaluate();
-        if is_signal(&evaluated) {
-            cx.requests.is_interrupted = true;
-            return Ok(());
-        }
-        evaluated
-    }
-}
-
 impl Hook for Validate<'_, '_> {
     fn name(&self) -> &str {
         "validation_monitor"
@@ -88,8 +87,8 @@ impl Hook for Validate<'_, '_> {
     /// TF: the checkpoint of a step is saved before that step's validation. So a validation waits
     /// until the next step begins, or until a checkpoint of its step is saved. (fixture
     /// `experiment`)
-    fn before_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
-        self.evaluate(cx)
+    fn before_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        self.0.borrow_mut().evaluate()
     }
 
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
@@ -100,8 +99,8 @@ impl Hook for Validate<'_, '_> {
         Ok(())
     }
 
-    fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
-        self.evaluate(cx)
+    fn end(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        self.0.borrow_mut().evaluate()
     }
 }
 
@@ -136,7 +135,8 @@ impl CheckpointListener for EvaluateSaved<'_, '_> {
         }
         let experiment = self.experiment;
         let path = experiment.estimator.model_dir().join(format!("model.ckpt-{step}"));
-        let metrics = experiment.evaluate_checkpoint(Some("intermediate_export"), Some(&path))?;
+        let evaluated = experiment.evaluate_checkpoint(Some("intermediate_export"), Some(&path));
+        let Some(metrics) = unless_interrupted(step, evaluated)? else { return Ok(false) };
         let exports = experiment.export(&metrics, Some(&path))?;
         *self.last.borrow_mut() = ExperimentResult { finished: None, metrics: Some(metrics), exports };
         Ok(false)

@@ -1,5 +1,7 @@
 //! Delays of schedules. A signal ends a delay at once.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,11 +19,43 @@ pub(super) fn check(what: &str, secs: f64) -> Result<()> {
     if (0.0..=LONGEST_SECS).contains(&secs) {
         return Ok(());
     }
-    Err(Error::config(format!("{what} is {secs}; expected a number of seconds from 0 to {LONGEST_SECS}")))
+    Err(Error::config(format!("{what} is {secs}; expected a number of seconds from 0 to {LONGEST_SECS}"))
+        .help("0 does not wait; one second is 1.0"))
 }
 
-/// Waits. A signal during that time is an error.
-pub(super) fn wait(secs: f64) -> Result<()> {
+/// How an experiment waits.
+#[derive(Default)]
+pub(super) enum Wait<'a> {
+    /// It sleeps.
+    #[default]
+    Asleep,
+    /// It calls a function with the number of seconds, for tests.
+    Told(RefCell<Box<dyn FnMut(f64) + 'a>>),
+}
+
+impl Wait<'_> {
+    /// Waits. A signal during that time is an error.
+    pub(super) fn wait(&self, secs: f64) -> Result<()> {
+        match self {
+            Wait::Asleep => sleep(secs),
+            Wait::Told(tell) => {
+                (*tell.borrow_mut())(secs);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Wait<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Wait::Asleep => "Asleep",
+            Wait::Told(_) => "Told",
+        })
+    }
+}
+
+fn sleep(secs: f64) -> Result<()> {
     let signals = Guard::install()?;
     let (start, all) = (Instant::now(), Duration::from_secs_f64(secs));
     loop {
@@ -54,7 +88,7 @@ mod tests {
     #[test]
     fn waits_at_least_so_long() {
         let start = Instant::now();
-        wait(0.06).unwrap();
+        Wait::Asleep.wait(0.06).unwrap();
         assert!(start.elapsed() >= Duration::from_millis(60));
     }
 }

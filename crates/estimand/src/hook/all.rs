@@ -5,8 +5,8 @@ use estimand_tensor::Array;
 
 use super::{
     CheckpointSaverHook, CsvLogHook, EarlyStoppingHook, FeedFnHook, FinalOpsHook, GlobalStepWaiterHook, Hook,
-    InMemoryEvaluatorHook, LoggingTensorHook, NanTensorHook, ProfilerHook, StepCounterHook, StopAtStepHook, StopIfHook,
-    SummarySaverHook,
+    InMemoryEvaluatorHook, IteratorInitializerHook, LoggingTensorHook, NanTensorHook, ProfilerHook, StepCounterHook,
+    StopAtStepHook, StopIfHook, SummarySaverHook,
 };
 use crate::{Estimator, Every};
 
@@ -14,7 +14,7 @@ use crate::{Estimator, Every};
 pub type HookExample = for<'a> fn(&'a Estimator) -> Box<dyn Hook + 'a>;
 
 /// Every hook of this crate with minimal settings, as examples for the contract test.
-pub const ALL_HOOKS: [HookExample; 18] = [
+pub const ALL_HOOKS: [HookExample; 19] = [
     |_| Box::new(CheckpointSaverHook::new(Every::Steps(2))),
     |_| Box::new(CsvLogHook::new("training.csv", Every::Steps(2)).named("w")),
     |_| Box::new(EarlyStoppingHook::new(|_| Ok(None))),
@@ -22,6 +22,11 @@ pub const ALL_HOOKS: [HookExample; 18] = [
     |_| Box::new(FinalOpsHook::new().named("w")),
     |_| Box::new(GlobalStepWaiterHook::new(0)),
     |estimator| Box::new(InMemoryEvaluatorHook::new(estimator, rows()).every_n_iter(2)),
+    |_| {
+        let hook = IteratorInitializerHook::new();
+        hook.iterator_initializer_func(|_| Ok(()));
+        Box::new(hook)
+    },
     |_| Box::new(LoggingTensorHook::new(Every::Steps(2)).named("w").at_end(true)),
     |_| Box::new(NanTensorHook::new()),
     |_| Box::new(ProfilerHook::every(Every::Steps(2))),

@@ -1,8 +1,7 @@
 //! Hooks: callbacks around the steps of training, evaluation and prediction. Each hook has its own
 //! file.
 //!
-//! A custom hook takes a few lines. This one prepares an input when the variables are ready, as the
-//! iterator hooks of old programs did:
+//! A custom hook takes a few lines. This one calls a function when the variables are ready:
 //!
 //! ```
 //! use estimand::hook::{Hook, HookContext};
@@ -31,6 +30,7 @@ mod feed_fn;
 mod final_ops;
 mod global_step_waiter;
 mod in_memory_evaluator;
+mod iterator_initializer;
 mod logging;
 mod nan;
 mod profiler;
@@ -53,6 +53,7 @@ pub use feed_fn::FeedFnHook;
 pub use final_ops::{FinalOpsHook, FinalValues};
 pub use global_step_waiter::GlobalStepWaiterHook;
 pub use in_memory_evaluator::InMemoryEvaluatorHook;
+pub use iterator_initializer::IteratorInitializerHook;
 pub use logging::LoggingTensorHook;
 pub use nan::NanTensorHook;
 pub use profiler::{Profile, ProfileHandle, ProfileRow, ProfilerHook};

@@ -41,7 +41,7 @@ fn rule(name: &str) -> Result<Arc<dyn UpdateRule>> {
         "Adagrad" => Arc::new(Adagrad::default().epsilon(0.0)),
         "Adam" => Arc::new(Adam::default().epsilon(1e-8)),
         "Ftrl" => Arc::new(Ftrl::default()),
-        "Momentum" => Arc::new(Sgd::default().momentum(0.9)),
+        "Momentum" => Arc::new(Sgd::v1(0.9)),
         "RMSProp" => Arc::new(RmsProp::v1()),
         "SGD" => Arc::new(Sgd::default()),
         _ => {

@@ -57,7 +57,7 @@ impl ClipGradients<'_> {
     ) -> Result<Pairs> {
         match self {
             ClipGradients::GlobalNorm(limit) => {
-                positive("clip_gradients", limit)?;
+                positive("clip_gradients", limit, "leave clip_gradients out to limit nothing")?;
                 // TF: limit / max(norm, limit), so that gradients of norm 0 stay.
                 let norm = global_norm(&pairs)?;
                 let factor = norm.maximum(limit).reciprocal() * limit;
@@ -153,13 +153,16 @@ impl AdaptiveClipping {
 
     fn check(&self) -> Result<()> {
         if !(0.0..=1.0).contains(&self.decay) {
-            return Err(Error::config(format!("decay is {}; expected a number from 0 to 1", self.decay)));
+            return Err(Error::config(format!("decay is {}; expected a number from 0 to 1", self.decay))
+                .help("0.95, the default, averages over about 20 steps"));
         }
         if !(self.std_factor >= 0.0 && self.std_factor.is_finite()) {
-            return Err(Error::config(format!("std_factor is {}; expected a number from 0", self.std_factor)));
+            return Err(Error::config(format!("std_factor is {}; expected a number from 0", self.std_factor))
+                .help("2, the default, clips norms above the mean plus two deviations"));
         }
-        positive("epsilon", self.epsilon)?;
-        self.static_max_norm.map_or(Ok(()), |norm| positive("static_max_norm", norm))
+        positive("epsilon", self.epsilon, "the default is 1e-8")?;
+        let help = "None, the default, sets no such norm";
+        self.static_max_norm.map_or(Ok(()), |norm| positive("static_max_norm", norm, help))
     }
 
     fn apply(
@@ -229,9 +232,9 @@ fn scaled(pairs: Pairs, factor: &Tensor) -> Pairs {
     pairs.into_iter().map(|(gradient, variable)| (gradient.map_values(|values| values * factor), variable)).collect()
 }
 
-fn positive(what: &str, number: f64) -> Result<()> {
+fn positive(what: &str, number: f64, help: &str) -> Result<()> {
     if number > 0.0 && number.is_finite() {
         return Ok(());
     }
-    Err(Error::config(format!("{what} is {number}; expected a number above 0")))
+    Err(Error::config(format!("{what} is {number}; expected a finite number above 0")).help(help))
 }

@@ -8,7 +8,8 @@ use super::Pairs;
 /// Adds normal noise of this deviation, cut at two deviations, to each gradient.
 pub(super) fn add_noise(pairs: Pairs, scale: f64) -> Result<Pairs> {
     if !scale.is_finite() {
-        return Err(Error::config(format!("gradient_noise_scale is {scale}; expected a finite number")));
+        return Err(Error::config(format!("gradient_noise_scale is {scale}; expected a finite number"))
+            .help("leave gradient_noise_scale out to add no noise"));
     }
     let noisy = pairs.into_iter().map(|(gradient, variable)| {
         // TF: the noise has the shape of the variable, so a gradient of rows becomes dense.
@@ -31,12 +32,14 @@ pub(super) fn multiply(pairs: Pairs, multipliers: &[(String, f64)]) -> Result<Pa
             return Err(error.context("in the gradient multipliers"));
         }
         if multipliers[..i].iter().any(|(other, _)| plain(other) == plain(name)) {
-            return Err(Error::config(format!("variable `{name}` has two gradient multipliers; expected one")));
+            return Err(Error::config(format!("variable `{name}` has two gradient multipliers; expected one"))
+                .help("call gradient_multiplier once for it, with the product"));
         }
         if !multiplier.is_finite() {
             return Err(Error::config(format!(
                 "the gradient multiplier of `{name}` is {multiplier}; expected a finite number"
-            )));
+            ))
+            .help("0 keeps the variable as it is, 1 is its own gradient"));
         }
     }
     let multiplied = pairs.into_iter().map(|(gradient, variable)| {

@@ -75,7 +75,7 @@ impl<'a> EvalSet<'a> {
 
     fn open(estimator: &Estimator, spec: EvalSpec<'a>) -> Result<EvalSet<'a>> {
         let opened = estimator.open_for_evaluation(&*spec.input, spec.steps)?;
-        if opened.first.is_none() {
+        if opened.first.is_none() && !opened.is_late {
             return Err(Error::config("nothing to evaluate: the input has no batch")
                 .help("check the input's files, its filters and its shard: together they leave no rows"));
         }

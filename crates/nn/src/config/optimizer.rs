@@ -24,9 +24,12 @@ type LimitField = (&'static str, fn(f64) -> Clip);
 
 /// The name of TensorFlow 1's RMSprop. Keras's has the same name but for one letter's case.
 const RMSPROP_V1: &str = "RMSPropOptimizer";
+/// The name of TensorFlow 1's momentum.
+const MOMENTUM_V1: &str = "MomentumOptimizer";
 
-const CLASSES: [(&str, ReadRule); 12] = [
-    ("SGD", sgd),
+const CLASSES: [(&str, ReadRule); 13] = [
+    ("SGD", |fields| sgd(fields, Sgd::default())),
+    (MOMENTUM_V1, |fields| sgd(fields, Sgd::v1(0.0))),
     ("Adagrad", adagrad),
     ("Adam", |fields| Arc::new(adam(fields))),
     ("AdamW", |fields| Arc::new(adam(fields).weight_decay(fields.value("weight_decay", &0.004)))),
@@ -45,8 +48,8 @@ fn is_newer(fields: &Fields<'_>) -> bool {
     fields.has("use_ema")
 }
 
-fn sgd(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
-    Arc::new(Sgd::default().momentum(fields.value("momentum", &0.0)).nesterov(fields.value("nesterov", &false)))
+fn sgd(fields: &mut Fields<'_>, rule: Sgd) -> Arc<dyn UpdateRule> {
+    Arc::new(rule.momentum(fields.value("momentum", &0.0)).nesterov(fields.value("nesterov", &false)))
 }
 
 fn adagrad(fields: &mut Fields<'_>) -> Arc<dyn UpdateRule> {
@@ -155,6 +158,7 @@ impl Field for Optimizer {
         }
         let (module, class) = match name {
             "RMSProp" => ("estimand", RMSPROP_V1),
+            "Momentum" => ("estimand", MOMENTUM_V1),
             _ if self.rule().is_newer() => ("keras.optimizers", name),
             _ if CLASSES.iter().any(|(class, _)| *class == name) => ("keras.optimizers.legacy", name),
             _ => ("custom", name),

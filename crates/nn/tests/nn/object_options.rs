@@ -49,6 +49,7 @@ pub fn optimizers() -> Vec<Optimizer> {
         ),
         Optimizer::new(rmsprop(RmsProp::default()), 0.25),
         Optimizer::new(rmsprop(RmsProp::v1()), 0.25),
+        Optimizer::new(Sgd::v1(0.5).nesterov(true), 0.25),
         Optimizer::new(Adadelta::default().rho(0.75).epsilon(0.01), 0.25),
         Optimizer::new(Adamax::default().beta_1(0.5).beta_2(0.75).epsilon(0.01), 0.25),
         Optimizer::new(Nadam::default().beta_1(0.5).beta_2(0.75).epsilon(0.01).schedule_decay(0.5), 0.25),

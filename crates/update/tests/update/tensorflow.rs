@@ -42,6 +42,7 @@ impl Settings {
 fn rule(name: &str, s: &mut Settings) -> Box<dyn UpdateRule> {
     match name {
         "SGD" => Box::new(Sgd::default().momentum(s.number("momentum", 0.0)).nesterov(s.flag("nesterov"))),
+        "Momentum" => Box::new(Sgd::v1(s.number("momentum", 0.0)).nesterov(s.flag("nesterov"))),
         "Adagrad" => Box::new(
             Adagrad::default()
                 .initial_accumulator(s.number("initial_accumulator_value", 0.1))
@@ -239,7 +240,7 @@ fn rules_do_what_tensorflow_does() {
     for make in estimand_update::ALL_RULES.iter().filter(|make| !make().is_whole()) {
         assert!(names.contains(make().name()), "no case for {}", make().name());
     }
-    assert_eq!(n_cases, 108);
+    assert_eq!(n_cases, 112);
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 

@@ -238,7 +238,9 @@ impl Settings {
                 .help("for steps over the whole input, call full_batch()"));
         }
         if let Some(tolerance) = self.relative_tolerance.filter(|tolerance| tolerance.is_nan() || *tolerance < 0.0) {
-            return Err(Error::config(format!("relative_tolerance is {tolerance}; expected a number from 0")));
+            return Err(Error::config(format!("relative_tolerance is {tolerance}; expected a number from 0")).help(
+                "1e-4 ends the training when a step changes the loss by less than that part of it; 0 never does",
+            ));
         }
         if let Some(columns) = &self.columns {
             check_columns(columns, "k-means", |features, column| input_layer(features, column))?;

@@ -72,7 +72,8 @@ impl SdcaLoss {
         };
         match is_allowed {
             true => Ok(()),
-            false => Err(Error::data(format!("the label is {y}; {} needs {expected}", self.name()))),
+            false => Err(Error::data(format!("the label is {y}; {} needs {expected}", self.name()))
+                .help("correct the row, leave it out with Dataset::filter, or choose another loss")),
         }
     }
 

@@ -133,8 +133,8 @@ impl LinearSdca {
     }
 
     fn check(&self) -> Result<()> {
-        let refused = |what: &str, value: String, expected: &str| {
-            Err(Error::config(format!("{what} of LinearSdca is {value}; expected {expected}")))
+        let refused = |what: &str, value: String, expected: &str, help: &str| {
+            Err(Error::config(format!("{what} of LinearSdca is {value}; expected {expected}")).help(help))
         };
         let (l1, l2) = (self.symmetric_l1_regularization, self.symmetric_l2_regularization);
         if self.example_id_column.is_empty() {
@@ -142,17 +142,32 @@ impl LinearSdca {
                 .help("name the feature that holds the id of each example"));
         }
         if !(l2 > 0.0 && l2.is_finite()) {
-            return refused("symmetric_l2_regularization", l2.to_string(), "a number above 0");
+            return refused(
+                "symmetric_l2_regularization",
+                l2.to_string(),
+                "a finite number above 0",
+                "the default is 1; a smaller number regularizes less",
+            );
         }
         if !(l1 >= 0.0 && l1.is_finite()) {
-            return refused("symmetric_l1_regularization", l1.to_string(), "a number from 0");
+            return refused(
+                "symmetric_l1_regularization",
+                l1.to_string(),
+                "a finite number from 0",
+                "0, the default, is no L1 regularization",
+            );
         }
         if self.num_loss_partitions == 0 {
-            return refused("num_loss_partitions", "0".to_string(), "at least 1");
+            return refused(
+                "num_loss_partitions",
+                "0".to_string(),
+                "at least 1",
+                "it is the number of workers that train at the same time: 1 for one process",
+            );
         }
         if !(1..=MAX_SHARDS).contains(&self.num_table_shards) {
             let expected = format!("a number from 1 to {MAX_SHARDS}");
-            return refused("num_table_shards", self.num_table_shards.to_string(), &expected);
+            return refused("num_table_shards", self.num_table_shards.to_string(), &expected, "the default is 1");
         }
         Ok(())
     }

@@ -138,7 +138,11 @@ impl Solver {
             let refused = |error: Error| Refused { row, error };
             self.problem.loss.check_label(label).map_err(refused)?;
             if !(weight >= 0.0 && weight.is_finite()) {
-                return Err(refused(Error::data(format!("the weight is {weight}; expected a number from 0"))));
+                return Err(refused(
+                    Error::data(format!("the weight is {weight}; expected a finite number from 0")).help(
+                        "correct the row, or leave it out with Dataset::filter; a row of weight 0 does not count",
+                    ),
+                ));
             }
             let place = self.table.place(*key, label, weight);
             let known = self.table.at_mut(place);
