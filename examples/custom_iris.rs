@@ -3,7 +3,8 @@
 //!
 //! What differs from the article: the rows come from the embedded data set instead of `FILE_TRAIN`
 //! and `FILE_TEST`, and their labels need no `squeeze`. The learning rate and the sizes are
-//! hyper-parameters. `running_metric` stands for the article's summary of `accuracy[1]`.
+//! hyper-parameters. `running_metric` stands for the article's summary of `accuracy[1]`. Probabilities
+//! and logits are predicted as well, and three flowers at the end.
 //!
 //! `cargo run --release --example custom_iris`
 
@@ -50,7 +51,7 @@ fn main() -> Result<()> {
 
     let finished = classifier.train(train.dataset().shuffle(256, 7).repeat(500).batch(32))?;
     println!("{finished}");
-    let metrics = classifier.evaluate(test.dataset().batch(32))?;
+    let metrics = classifier.evaluate(test.dataset().repeat(4).batch(32))?;
     println!("Evaluation results");
     for (key, value) in metrics.iter() {
         println!("   {key}, was: {value}");

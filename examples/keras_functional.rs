@@ -1,6 +1,6 @@
 //! A model with two inputs and two outputs, in Keras' functional style: the price of a flat from
 //! its size and the words of its advertisement, and whether it is in the centre. The article "Keras
-//! and Estimator" describes such models and shows a smaller one.
+//! and Estimator" describes such models; the smaller one that it shows is `keras_equivalent`.
 //!
 //! `cargo run --release --example keras_functional`
 

@@ -19,6 +19,7 @@ mod killed_evaluation;
 mod kmeans;
 mod life_cycle;
 mod lines;
+mod log_forms;
 mod manifest;
 mod mapping;
 mod metrics;

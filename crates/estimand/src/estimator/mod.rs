@@ -9,6 +9,7 @@ mod build;
 mod default_hooks;
 mod eval_spec;
 mod evaluate;
+mod evaluation_log;
 mod evaluator;
 mod initialize;
 mod late;
@@ -25,6 +26,7 @@ mod train_spec;
 
 pub use eval_spec::EvalSpec;
 pub(crate) use evaluate::record;
+pub(crate) use evaluation_log::EvaluationLog;
 pub(crate) use evaluator::Evaluator;
 pub use metrics::Metrics;
 pub use predict::Predictor;

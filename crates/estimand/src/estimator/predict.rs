@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use estimand_engine::Compiled;
 use estimand_graph::{RunArgs, State, Value};
 use estimand_tensor::{Array, Batch, Error, Mode, Result, nearest_name};
+use tracing::info;
 
 use super::Estimator;
 use super::build::BuiltModel;
@@ -137,6 +138,7 @@ impl Estimator {
         let meant = Meant::new(&body, Mode::Predict, None, &self.config);
         let mut session = TrainSession::new(body, meant, &self.config, seed)?;
         let compiled = session.compile(&fetches)?;
+        info!("Graph was finalized.");
         let checkpoint = self.restore(&mut session, &wanted.checkpoint)?;
         if checkpoint.is_none() {
             let fresh = if wanted.untrained { FreshWeights::Allow } else { FreshWeights::Refuse };

@@ -5,12 +5,11 @@ use std::time::Instant;
 
 use estimand_tensor::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
-use tracing::info;
 
 use super::{Evaluated, Export, Exporter};
 use crate::criterion::Criterion;
 use crate::early_stopping::EarlyStopping;
-use crate::estimator::{Evaluator, record};
+use crate::estimator::{EvaluationLog, Evaluator, record};
 use crate::events::{LentEvents, read_eval_metrics};
 use crate::input_fn::InputFn;
 use crate::model_folder::best::BestCheckpoint;
@@ -257,12 +256,13 @@ impl<'a> EvalSet<'a> {
             Schedule::Every(timer) => drop(timer.trigger(step)),
             Schedule::Checkpoints { last, .. } => *last = Some(Instant::now()),
         }
-        info!("Starting evaluation {}", self.name.as_deref().unwrap_or_default());
+        let log = EvaluationLog::begin(self.name.as_deref());
         let opened = estimator.open_for_evaluation(&*self.input, self.steps)?;
         let metrics = match training {
             Some(training) => self.evaluator.run_on(training, opened, self.steps)?,
             None => self.evaluator.run(opened, self.steps)?,
         };
+        log.end();
         let is_best = self.best.update(&metrics)?;
         let stop = match &mut self.early_stopping {
             Some(stopping) => stopping.update(step, metrics.get(stopping.metric())?),
