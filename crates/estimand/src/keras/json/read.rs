@@ -72,6 +72,12 @@ fn shared(node: &Node<'_>) -> Result<SharedLayer> {
 fn input(config: &Node<'_>) -> Result<Input> {
     let input = implied_input(config)?;
     let input = input.ok_or_else(|| config.refuse("there is no `batch_shape`"))?;
+    for key in ["sparse", "ragged", "optional"] {
+        if let Some(option) = config.get(key)?.filter(|option| option.value() == &Json::Bool(true)) {
+            let error = option.refuse(format!("the input is {key}; inputs of a model are dense and always given here"));
+            return Err(error.help("write the model with a dense input"));
+        }
+    }
     Ok(match config.get("name")? {
         Some(name) => input.name(name.text()?),
         None => input,
@@ -171,7 +177,9 @@ fn functional(config: &Node<'_>) -> Result<Model> {
         // TF: Keras 2 counts the call that made a model of its input.
         let is_old = written.iter().any(|call| call.value().is_array());
         let first = usize::from(is_old && is_model(&entry.class));
-        found.push((written.iter().map(|call| calls.read(call)).collect::<Result<Vec<_>>>()?, first));
+        let mut read = written.iter().map(|call| calls.read(call)).collect::<Result<Vec<_>>>()?;
+        read.iter_mut().for_each(|call| forget_default(&entry.class, call));
+        found.push((read, first));
     }
     warn_of_training(name, &entries, &found);
     let inputs = ends(&config.field("input_layers")?, &calls)?;
@@ -190,6 +198,42 @@ fn functional(config: &Node<'_>) -> Result<Model> {
     let outputs = graph.values(&outputs)?;
     let model = Recipe::new(name, &inputs, &outputs).and_then(Model::of);
     model.map_err(|error| error.context(format!("in model `{name}`, at {}", config.path())))
+}
+
+/// Classes whose calls have `training=False` in Keras 3 if the user says nothing. Those of images,
+/// such as `RandomFlip` and `Resizing`, have `training=True`. Keras 3 writes these defaults.
+const USUALLY_OFF: [&str; 17] = [
+    "AdditiveAttention",
+    "AlphaDropout",
+    "Attention",
+    "ConvLSTM1D",
+    "ConvLSTM2D",
+    "ConvLSTM3D",
+    "Dropout",
+    "GRU",
+    "GaussianDropout",
+    "GaussianNoise",
+    "LSTM",
+    "RNN",
+    "SimpleRNN",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "SpatialDropout3D",
+    "StackedRNNCells",
+];
+
+/// Forgets `training` in a call of Keras 3 if it is the default of the class: a layer that is
+/// called so follows the model.
+fn forget_default(class: &str, call: &mut Written) {
+    let is_of_images = class.starts_with("Random") || ["CenterCrop", "Resizing"].contains(&class);
+    let default = match call.arguments.training {
+        Some(false) => USUALLY_OFF.contains(&class),
+        Some(true) => is_of_images,
+        None => false,
+    };
+    if call.is_of_keras_3 && default {
+        call.arguments.training = None;
+    }
 }
 
 /// TF: in Keras 3, what `fit` or `predict` says of the whole model takes the place of the argument.
