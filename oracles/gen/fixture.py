@@ -16,6 +16,12 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 DTYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "uint32": "u32", "uint64": "u64", "bool": "bool"}
 
 
+def generation(keras):
+    """The end of a fixture's name: Keras 3.13 began to write fields that 3.6 does not have."""
+    major, minor = (int(part) for part in keras.__version__.split(".")[:2])
+    return f"keras{major}" if (major, minor) < (3, 13) else "keras3_15"
+
+
 class Fixture:
     """The cases of a fixture, in order."""
 

@@ -1,8 +1,8 @@
-"""Writes oracles/fixtures/keras_files/: models and weights as Keras saves them, and keras_files_keras2.jsonl or keras_files_keras3.jsonl
-beside them with what the models compute.
+"""Writes oracles/fixtures/keras_files/: models and weights as Keras saves them, and keras_files_keras2.jsonl, keras_files_keras3.jsonl
+or keras_files_keras3_15.jsonl beside them with what the models compute.
 
-Run as `python oracles/gen/keras_files.py` in an environment with tensorflow 2.15 (whose Keras is 2.15), and in one with keras 3 and
-jax, as `KERAS_BACKEND=jax python oracles/gen/keras_files.py`. A case has the name of its file, what it holds (`model` or `weights`),
+Run as `python oracles/gen/keras_files.py` in an environment with tensorflow 2.15 (whose Keras is 2.15), and in ones with keras 3.6 and
+keras 3.15 and jax or tensorflow, as `KERAS_BACKEND=jax python oracles/gen/keras_files.py`. A case has the name of its file, what it holds (`model` or `weights`),
 the text of `to_json`, the inputs `in:<number>` and the results `out:<number>`.
 """
 
@@ -13,7 +13,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import keras
 import numpy as np
 
-from fixture import Fixture
+from fixture import Fixture, generation
 
 IS_3 = keras.__version__.startswith("3.")
 SEED = 29
@@ -22,7 +22,7 @@ fixture = Fixture(SEED)
 L, Input, Model, Sequential = keras.layers, keras.Input, keras.Model, keras.Sequential
 folder = pathlib.Path(__file__).parent.parent / "fixtures" / "keras_files"
 folder.mkdir(exist_ok=True)
-version = "keras3" if IS_3 else "keras2"
+version = generation(keras)
 
 
 def floats(*sizes):

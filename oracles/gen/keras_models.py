@@ -1,8 +1,8 @@
-"""Writes oracles/fixtures/keras_models_keras2.jsonl or keras_models_keras3.jsonl: models as Keras writes them down, with what they
-compute.
+"""Writes oracles/fixtures/keras_models_keras2.jsonl, keras_models_keras3.jsonl or keras_models_keras3_15.jsonl: models as Keras writes
+them down, with what they compute.
 
-Run as `python oracles/gen/keras_models.py` in an environment with tensorflow 2.15 (whose Keras is 2.15), and in one with keras 3 and
-jax, as `KERAS_BACKEND=jax python oracles/gen/keras_models.py`. Of each model: the text of `to_json`, its inputs `in:<number>`, its
+Run as `python oracles/gen/keras_models.py` in an environment with tensorflow 2.15 (whose Keras is 2.15), and in ones with keras 3.6 and
+keras 3.15 and jax or tensorflow, as `KERAS_BACKEND=jax python oracles/gen/keras_models.py`. Of each model: the text of `to_json`, its inputs `in:<number>`, its
 weights `weight:<number>` in the order of `get_weights`, and its results `out:<number>`. A case with `refused` is one that must be
 refused, with these words in the message.
 """
@@ -13,7 +13,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import keras
 import numpy as np
 
-from fixture import Fixture
+from fixture import Fixture, generation
 
 IS_3 = keras.__version__.startswith("3.")
 SEED = 23
@@ -109,5 +109,11 @@ if not IS_3:
     z = Input((3,))
     inside = Sequential([Input((3,)), L.BatchNormalization()], name="inside")
     model("calls that train", Model(z, L.Add()([inside(z, training=True), L.Dropout(0.9)(z, training=False)])), floats(4, 3))
+else:
+    # Keras 3 writes the default of `training` into each call: false of dropouts and recurrent layers, true of layers for images.
+    pixels = Input((4, 4, 1))
+    seen = L.Dropout(0.9)(L.Flatten()(L.Resizing(3, 3)(L.RandomFlip()(pixels))))
+    seen = L.GaussianNoise(0.9)(L.GRU(2, dropout=0.9)(L.Reshape((3, 3))(L.SpatialDropout1D(0.9)(L.Reshape((9, 1))(seen)))))
+    model("calls that say nothing of training", Model(pixels, seen), floats(2, 4, 4, 1))
 
-fixture.write("keras_models_keras3" if IS_3 else "keras_models_keras2", keras, program="keras_models")
+fixture.write(f"keras_models_{generation(keras)}", keras, program="keras_models")

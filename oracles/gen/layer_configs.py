@@ -1,8 +1,8 @@
-"""Writes oracles/fixtures/layer_configs_keras2.jsonl or layer_configs_keras3.jsonl: layers as Keras writes them down, with what they
-compute.
+"""Writes oracles/fixtures/layer_configs_keras2.jsonl, layer_configs_keras3.jsonl or layer_configs_keras3_15.jsonl: layers as Keras writes
+them down, with what they compute.
 
-Run as `python oracles/gen/layer_configs.py` in an environment with tensorflow 2.15 (whose Keras is 2.15), and in one with keras 3 and
-jax, as `KERAS_BACKEND=jax python oracles/gen/layer_configs.py`. Of each layer: the JSON of `keras.layers.serialize`, its inputs
+Run as `python oracles/gen/layer_configs.py` in an environment with tensorflow 2.15 (whose Keras is 2.15), and in ones with keras 3.6 and
+keras 3.15 and jax or tensorflow, as `KERAS_BACKEND=jax python oracles/gen/layer_configs.py`. Of each layer: the JSON of `keras.layers.serialize`, its inputs
 `in:<number>`, its weights `weight:<number>` in Keras's order, and its result `out` outside of training.
 """
 
@@ -11,7 +11,7 @@ import json
 import keras
 import numpy as np
 
-from fixture import Fixture
+from fixture import Fixture, generation
 
 IS_3 = keras.__version__.startswith("3.")
 SEED = 17
@@ -153,5 +153,14 @@ layer(L.ConvLSTM2D(2, (2, 3), strides=2, padding="same", return_sequences=True, 
 layer(L.ConvLSTM2D(2, 2, dilation_rate=(1, 2), use_bias=False), floats(2, 3, 5, 4, 2))
 layer(L.ConvLSTM1D(2, 3, strides=2, padding="same", return_sequences=True, recurrent_activation="sigmoid"), floats(2, 3, 6, 2))
 layer(L.ConvLSTM3D(2, (2, 1, 3), padding="same", go_backwards=True), floats(2, 2, 3, 2, 3, 2))
+# Keras 2 and Keras 3 have other functions of this name.
+gates = dict(recurrent_activation="hard_sigmoid", return_sequences=True)
+layer(L.Activation("hard_sigmoid"), floats(*rows) * 4)
+layer(L.TimeDistributed(L.Dense(3, activation="hard_sigmoid")), floats(*steps))
+layer(L.LSTM(3, **gates), floats(*steps))
+layer(L.Bidirectional(L.GRU(2, **gates)), floats(*steps))
+layer(L.ConvLSTM1D(2, 3, **gates), floats(2, 3, 6, 2))
+layer(L.Dense(4, kernel_initializer=I.VarianceScaling(1 / 3, "fan_out", "uniform")), floats(*rows))
+layer(L.Dense(4, kernel_initializer=I.VarianceScaling(2.0, "fan_avg", "untruncated_normal")), floats(*rows))
 
-fixture.write("layer_configs_keras3" if IS_3 else "layer_configs_keras2", keras, program="layer_configs")
+fixture.write(f"layer_configs_{generation(keras)}", keras, program="layer_configs")

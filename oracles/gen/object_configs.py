@@ -1,8 +1,8 @@
-"""Writes oracles/fixtures/object_configs_keras2.jsonl or object_configs_keras3.jsonl: losses, metrics, optimizers and schedules as Keras
-writes them down, with what they compute.
+"""Writes oracles/fixtures/object_configs_keras2.jsonl, object_configs_keras3.jsonl or object_configs_keras3_15.jsonl: losses, metrics,
+optimizers and schedules as Keras writes them down, with what they compute.
 
-Run as `python oracles/gen/object_configs.py` in an environment with tensorflow 2.15 (whose Keras is 2.15), and in one with keras 3 and
-jax, as `KERAS_BACKEND=jax python oracles/gen/object_configs.py`. The setting `json` of each case is what `serialize` returns. Cases:
+Run as `python oracles/gen/object_configs.py` in an environment with tensorflow 2.15 (whose Keras is 2.15), and in ones with keras 3.6 and
+keras 3.15 and jax or tensorflow, as `KERAS_BACKEND=jax python oracles/gen/object_configs.py`. The setting `json` of each case is what `serialize` returns. Cases:
 
     loss        `labels`, `predictions`, perhaps `weights`, and the loss `out`
     metric      the same, with the value `out`
@@ -16,7 +16,7 @@ import json
 import keras
 import numpy as np
 
-from fixture import Fixture
+from fixture import Fixture, generation
 
 IS_3 = keras.__version__.startswith("3.")
 SEED = 23
@@ -155,4 +155,4 @@ if IS_3:
 else:
     optimizer(made)
 
-fixture.write("object_configs_keras3" if IS_3 else "object_configs_keras2", keras, program="object_configs")
+fixture.write(f"object_configs_{generation(keras)}", keras, program="object_configs")

@@ -1,8 +1,9 @@
-"""Writes oracles/fixtures/preprocessing_layers.jsonl: what Keras's preprocessing layers make of strings, integers, numbers and images.
+"""Writes oracles/fixtures/preprocessing_layers.jsonl or preprocessing_layers_keras3_15.jsonl: what Keras's preprocessing layers make of
+strings, integers, numbers and images.
 
-Run as `python oracles/gen/preprocessing_layers.py` in an environment with tensorflow 2.15. Of each layer: the JSON of
-`keras.layers.serialize`, whether it is called in training, its inputs `in:<number>`, `out`, and of numbers that have a gradient, `coef`
-and the gradient `grad:0` of sum(coef * out).
+Run as `python oracles/gen/preprocessing_layers.py` in an environment with tensorflow 2.15, and in one with keras 3.15 and tensorflow. Of
+each layer: the JSON of `keras.layers.serialize`, whether it is called in training, its inputs `in:<number>`, `out`, and of numbers that
+have a gradient, `coef` and the gradient `grad:0` of sum(coef * out).
 """
 
 import inspect
@@ -10,15 +11,16 @@ import json
 import os
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import keras
 import numpy as np
 import tensorflow as tf
 
-from fixture import Fixture
+from fixture import Fixture, generation
 
 SEED = 23
 random = np.random.default_rng(SEED)
 fixture = Fixture(SEED)
-L = tf.keras.layers
+L, IS_3 = keras.layers, keras.__version__.startswith("3.")
 
 
 def floats(*sizes):
@@ -110,7 +112,13 @@ for options in [{}, {"interpolation": "nearest"}, {"crop_to_aspect_ratio": True}
 layer(L.Resizing(7, 4, crop_to_aspect_ratio=True), images)
 layer(L.CenterCrop(2, 3), images, has_gradient=True)
 layer(L.CenterCrop(7, 3), images)
-layer(L.RandomCrop(3, 2), images)
+if IS_3:
+    # Outside of training Keras 3.15 does not crop at all, against its own `compute_output_shape`.
+    layer(L.RandomCrop(3, 2), images[:, :3, :2], training=True)
+    layer(L.Resizing(3, 4, fill_value=9.0), images)
+    layer(L.RandomContrast((0.0, 1e-7), value_range=(50, 150)), images, training=True)
+else:
+    layer(L.RandomCrop(3, 2), images)
 layer(L.RandomFlip(), images)
 for fill in ["reflect", "constant", "wrap", "nearest"]:
     for interpolation in ["bilinear", "nearest"]:
@@ -119,7 +127,8 @@ for fill in ["reflect", "constant", "wrap", "nearest"]:
             # Its gradient is not the one of its result: TensorFlow turns the gradient back, which is not the same.
             layer(L.RandomRotation((factor, factor), **kind), images, training=True)
         layer(L.RandomTranslation((0.3, 0.3), (-0.7, -0.7), **kind), images, training=True)
-        layer(L.RandomZoom((0.8, 0.8), (1.5, 1.5), **kind), images, training=True)
+        wide = 0.9 if IS_3 else 1.5  # Keras 3 refuses factors above 1
+        layer(L.RandomZoom((0.8, 0.8), (wide, wide), **kind), images, training=True)
         layer(L.RandomZoom((-0.4, -0.4), **kind), images, training=True)
 layer(L.RandomBrightness((0.2, 0.2)), images, training=True)
 layer(L.RandomBrightness((-0.3, -0.3), value_range=(0, 100)), images, training=True)
@@ -128,4 +137,5 @@ layer(L.RandomContrast((0.0, 1e-7)), images, training=True)
 for made in [L.RandomRotation(0.2), L.RandomZoom(0.3), L.RandomTranslation(0.1, 0.2), L.RandomContrast(0.4), L.RandomBrightness(0.2)]:
     layer(made, images)
 
-fixture.write("preprocessing_layers", tf, np)
+suffix = f"_{generation(keras)}" if IS_3 else ""
+fixture.write(f"preprocessing_layers{suffix}", tf, np, keras=keras.__version__, program="preprocessing_layers")

@@ -38,7 +38,7 @@ fn unknown_objects_are_named() -> Result<()> {
         model.train_on_batch((&x, &y))?;
         n += 1;
     }
-    assert_eq!(n, 6);
+    assert_eq!(n, 8);
     Ok(())
 }
 

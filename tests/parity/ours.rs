@@ -232,6 +232,7 @@ fn keras_objects() -> Vec<Text> {
         Initializer::RandomNormal,
         Initializer::RandomUniform,
         Initializer::TruncatedNormal,
+        Initializer::VarianceScaling,
         Initializer::Zeros,
     ];
     let traits = traits![Adapt, Layer, Loss, nn::RnnCell, nn::metric::MetricValue, update::Constraint,];

@@ -7,7 +7,7 @@
 //!
 //! `cases.json` in the folder lists models: a name, the version of Keras, and the array `x`. Each
 //! is in `NAME.keras`, and its weights in `NAME.weights.h5`; Keras 2 also writes `NAME.h5`. Of a
-//! network of `keras.applications` there are only weights.
+//! network of `keras.applications` there are weights, and of some the whole network.
 //!
 //! A compiled model is trained on `batches`. After the first `n` of them it is written, and then it
 //! goes on; its losses are the result. The case `own` asks for models that are compiled here. What
@@ -132,7 +132,16 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
                 model.save_for(folder.join(format!("{name}_ours{suffix}")), version)?;
             }
         }
-        return Ok(json!([plain(&model.predict(array(&case["x"])?)?)?]));
+        let mut models = vec![model];
+        for suffix in [".keras", ".h5"] {
+            let whole = folder.join(format!("{name}{suffix}"));
+            if whole.exists() {
+                models.push(load_model(whole, &CustomObjects::new())?);
+            }
+        }
+        let x = array(&case["x"])?;
+        let results = models.iter_mut().map(|model| model.predict(x.clone()).and_then(|y| plain(&y)));
+        return results.collect::<Result<Vec<Value>>>().map(Value::Array);
     }
     let version = if case["version"] == 2 { KerasVersion::Keras2 } else { KerasVersion::Keras3 };
     let path = |suffix: &str| folder.join(format!("{name}{suffix}"));

@@ -47,6 +47,15 @@ pub enum Initializer {
     LecunUniform,
     /// Truncated normal of variance `1 / fan_in`.
     LecunNormal,
+    /// The rule of Glorot, He and Lecun with other settings: a variance of `scale / fan`.
+    VarianceScaling {
+        /// Factor of the variance, above 0.
+        scale: f64,
+        /// Which fan divides it.
+        fan: Fan,
+        /// How numbers spread.
+        spread: Spread,
+    },
     /// Orthonormal rows or columns, times a gain.
     Orthogonal {
         /// Factor.
@@ -57,6 +66,28 @@ pub enum Initializer {
         /// Factor.
         gain: f64,
     },
+}
+
+/// The connections of a unit that [`Initializer::VarianceScaling`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fan {
+    /// Those that come in.
+    In,
+    /// Those that go out.
+    Out,
+    /// The mean of both.
+    Average,
+}
+
+/// How the numbers of [`Initializer::VarianceScaling`] spread around 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// Normal, redrawn until within two standard deviations.
+    TruncatedNormal,
+    /// Normal.
+    Normal,
+    /// Uniform.
+    Uniform,
 }
 
 /// The standard deviation of a standard normal that is cut off at two deviations. Dividing by it
@@ -79,6 +110,7 @@ impl Initializer {
             Initializer::HeNormal,
             Initializer::LecunUniform,
             Initializer::LecunNormal,
+            Initializer::VarianceScaling { scale: 2.0, fan: Fan::Out, spread: Spread::TruncatedNormal },
             Initializer::Orthogonal { gain: 1.0 },
             Initializer::Identity { gain: 1.0 },
         ]
@@ -97,7 +129,9 @@ impl Initializer {
             Initializer::RandomNormal { mean, stddev } | Initializer::TruncatedNormal { mean, stddev } => {
                 mean.is_finite() && stddev.is_finite()
             }
-            Initializer::Orthogonal { gain } | Initializer::Identity { gain } => gain.is_finite(),
+            Initializer::VarianceScaling { scale: factor, .. }
+            | Initializer::Orthogonal { gain: factor }
+            | Initializer::Identity { gain: factor } => factor.is_finite(),
             Initializer::Zeros
             | Initializer::Ones
             | Initializer::GlorotUniform
@@ -136,6 +170,9 @@ impl Initializer {
             {
                 Err(Error::config(format!("the standard deviation is {stddev}; expected 0 or more")))
             }
+            Initializer::VarianceScaling { scale, .. } if *scale <= 0.0 || scale.is_nan() => {
+                Err(Error::config(format!("the scale of the variance is {scale}; expected a number above 0")))
+            }
             Initializer::Orthogonal { .. } if dims.len() < 2 => Err(Error::shape(format!(
                 "the orthogonal initializer needs two axes or more, but the variable is {dims:?}"
             ))),
@@ -168,6 +205,19 @@ impl Initializer {
             }
             Initializer::HeNormal => truncated(&stream, n, 0.0, (2.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
             Initializer::LecunNormal => truncated(&stream, n, 0.0, (1.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
+            Initializer::VarianceScaling { scale, fan, spread } => {
+                let fan = match fan {
+                    Fan::In => fan_in,
+                    Fan::Out => fan_out,
+                    Fan::Average => (fan_in + fan_out) / 2.0,
+                };
+                let variance = scale / fan;
+                match spread {
+                    Spread::TruncatedNormal => truncated(&stream, n, 0.0, variance.sqrt() / TRUNCATED_STDDEV),
+                    Spread::Normal => normal(&stream, n, 0.0, variance.sqrt()),
+                    Spread::Uniform => symmetric(&stream, n, 3.0 * variance),
+                }
+            }
             Initializer::Orthogonal { gain } => orthogonal(&stream, dims, *gain),
             Initializer::Identity { gain } => {
                 let (rows, columns) = (dims[0], dims[1]);
@@ -278,6 +328,7 @@ mod tests {
     #[test]
     fn variances_are_those_of_the_definitions() {
         // fan_in 300, fan_out 200: glorot 2/500, he 2/300, lecun 1/300.
+        let scaled = |scale, fan, spread| Initializer::VarianceScaling { scale, fan, spread };
         for (initializer, variance) in [
             (Initializer::GlorotUniform, 2.0 / 500.0),
             (Initializer::GlorotNormal, 2.0 / 500.0),
@@ -285,6 +336,9 @@ mod tests {
             (Initializer::HeNormal, 2.0 / 300.0),
             (Initializer::LecunUniform, 1.0 / 300.0),
             (Initializer::LecunNormal, 1.0 / 300.0),
+            (scaled(2.0, Fan::Out, Spread::TruncatedNormal), 2.0 / 200.0),
+            (scaled(0.5, Fan::In, Spread::Normal), 0.5 / 300.0),
+            (scaled(3.0, Fan::Average, Spread::Uniform), 3.0 / 250.0),
             (Initializer::RandomUniform { low: -1.0, high: 1.0 }, 1.0 / 3.0),
             (Initializer::RandomNormal { mean: 0.0, stddev: 2.0 }, 4.0),
             (Initializer::TruncatedNormal { mean: 0.0, stddev: 1.0 }, TRUNCATED_STDDEV * TRUNCATED_STDDEV),
@@ -330,6 +384,8 @@ mod tests {
             }
         }
         assert!(Initializer::Identity { gain: 1.0 }.check(DType::F32, &[2]).is_err());
+        let none = Initializer::VarianceScaling { scale: 0.0, fan: Fan::In, spread: Spread::Uniform };
+        assert!(none.check(DType::F32, &[2, 2]).unwrap_err().to_string().contains("expected a number above 0"));
         assert!(Initializer::GlorotUniform.check(DType::I64, &[2, 2]).is_err());
         assert!(Initializer::Constant(0.5).check(DType::I32, &[2]).is_err());
     }

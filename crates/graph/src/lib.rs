@@ -67,7 +67,7 @@ pub use gradient::{Gradient, gradients};
 pub use graph::{Graph, Scope};
 pub use host::HostOp;
 pub use host::ragged::IdSource;
-pub use initializer::Initializer;
+pub use initializer::{Fan, Initializer, Spread};
 pub use line::Line;
 pub use lookup::Lookup;
 pub use op::{Combiner, Op, Padding, Reduction};

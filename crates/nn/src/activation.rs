@@ -7,7 +7,7 @@ use std::str::FromStr;
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Result};
 
-use crate::config::{self, Described, Fields, Json};
+use crate::config::{self, Described, Fields, Json, Node};
 use crate::layer::{Config, Layer, LayerCall, MODULE, config_setters};
 
 /// A function that is applied to each element (softmax: to each row).
@@ -37,8 +37,10 @@ pub enum Activation {
     Softsign,
     /// `1 / (1 + e^-x)`
     Sigmoid,
-    /// `0.2 x + 0.5`, limited to [0, 1]
+    /// `0.2 x + 0.5`, limited to [0, 1]: the `hard_sigmoid` of Keras 2
     HardSigmoid,
+    /// `x / 6 + 0.5`, limited to [0, 1]: the `hard_sigmoid` of Keras 3
+    HardSigmoidKeras3,
     /// Hyperbolic tangent
     Tanh,
     /// `e^x / sum(e^x)` over the last axis
@@ -55,7 +57,7 @@ pub enum Activation {
 }
 
 /// Every activation, with TensorFlow's defaults.
-pub const ALL_ACTIVATIONS: [Activation; 15] = [
+pub const ALL_ACTIVATIONS: [Activation; 16] = [
     Activation::Linear,
     Activation::Relu,
     Activation::Relu6,
@@ -65,6 +67,7 @@ pub const ALL_ACTIVATIONS: [Activation; 15] = [
     Activation::Softsign,
     Activation::Sigmoid,
     Activation::HardSigmoid,
+    Activation::HardSigmoidKeras3,
     Activation::Tanh,
     Activation::Softmax,
     Activation::Gelu,
@@ -74,7 +77,7 @@ pub const ALL_ACTIVATIONS: [Activation; 15] = [
 ];
 
 impl Activation {
-    /// TensorFlow's name of the activation.
+    /// TensorFlow's name of the activation. The `hard_sigmoid` of Keras 3 has a name of its own.
     pub fn name(self) -> &'static str {
         match self {
             Activation::Linear => "linear",
@@ -86,6 +89,7 @@ impl Activation {
             Activation::Softsign => "softsign",
             Activation::Sigmoid => "sigmoid",
             Activation::HardSigmoid => "hard_sigmoid",
+            Activation::HardSigmoidKeras3 => "hard_sigmoid_keras3",
             Activation::Tanh => "tanh",
             Activation::Softmax => "softmax",
             Activation::Gelu => "gelu",
@@ -108,6 +112,7 @@ impl Activation {
             Activation::Softsign => x.softsign(),
             Activation::Sigmoid => x.sigmoid(),
             Activation::HardSigmoid => (x * 0.2 + 0.5).clip(0.0, 1.0),
+            Activation::HardSigmoidKeras3 => (x + 3.0).relu6() / 6.0,
             Activation::Tanh => x.tanh(),
             Activation::Softmax => x.softmax(),
             Activation::Gelu => x.gelu(),
@@ -163,6 +168,12 @@ impl Described for ActivationLayer {
             config: self.config.fields(fields),
         }
     }
+}
+
+/// Reads Keras' layer `Identity`, which is the linear activation.
+pub(crate) fn identity(config: &Node<'_>) -> Result<ActivationLayer> {
+    let own = ActivationLayer::new(Activation::Linear);
+    config.with_fields(|fields| ActivationLayer { config: own.config.fields(fields), ..own })
 }
 
 impl Layer for ActivationLayer {

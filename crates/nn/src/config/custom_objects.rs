@@ -117,6 +117,18 @@ impl CustomObjects {
 
     /// Adds a class of another type, such as `Arc<dyn Head>`, by its name and a function that reads
     /// it from its `config`. It takes the place of another of its name.
+    ///
+    /// An `Activation`, `Initializer` or `Regularizer` of the user becomes one of this crate that
+    /// does the same:
+    ///
+    /// ```
+    /// use estimand_nn::config::CustomObjects;
+    /// use estimand_nn::{Activation, layer};
+    /// let objects = CustomObjects::new().object("my_relu", |_| Ok(Activation::Relu));
+    /// let json = r#"{"class_name": "Dense", "config": {"units": 2, "activation": "mine>my_relu"}}"#;
+    /// assert_eq!(layer::from_json(json, &objects)?.to_json()?["config"]["activation"], "relu");
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
     pub fn object<T: 'static>(self, class: &'static str, read: Read<T>) -> CustomObjects {
         self.with(class, read)
     }

@@ -188,7 +188,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether a field was asked for already.
-    pub(super) fn is_asked(&self, key: &str) -> bool {
+    pub(crate) fn is_asked(&self, key: &str) -> bool {
         match &self.direction {
             Direction::Writing(map) => map.contains_key(key),
             Direction::Reading { known, .. } => known.contains(&key),
@@ -238,7 +238,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Ends reading. A field that nothing asked for is an error.
+    /// Ends reading. A field that nothing asked for is an error, unless it is `null`: each version
+    /// of Keras adds options, and writes those that are not set as `null`.
     pub(super) fn read(self) -> Result<()> {
         let Direction::Reading { node, known } = self.direction else {
             return Err(Error::internal("fields that are written were taken as read"));
@@ -246,8 +247,8 @@ impl<'a> Fields<'a> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        match node.map()?.keys().find(|key| !known.contains(&key.as_str())) {
-            Some(key) => Err(node.refuse(format!("there is no field `{key}`")).suggest(key, known)),
+        match node.map()?.iter().find(|(key, value)| !value.is_null() && !known.contains(&key.as_str())) {
+            Some((key, _)) => Err(node.refuse(format!("there is no field `{key}`")).suggest(key, known)),
             None => Ok(()),
         }
     }

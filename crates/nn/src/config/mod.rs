@@ -4,7 +4,8 @@
 //! and reads them back ([`Fields`]), so the two cannot differ. `node` is a place in a document with
 //! its path, which errors show; `document` parses text; `field` and `objects` say how numbers,
 //! initializers, regularizers, constraints and activations are spelled, `optimizer` and `schedule`
-//! those named so; `custom_objects` holds the classes of users.
+//! those named so; `custom_objects` holds the classes of users; `dialect` tells the documents of
+//! Keras 3 from those of Keras 2.
 //!
 //! ```
 //! use estimand_nn::config::CustomObjects;
@@ -26,6 +27,7 @@
 //! ```
 
 mod custom_objects;
+mod dialect;
 mod document;
 mod field;
 mod fields;
@@ -43,6 +45,7 @@ pub use serde_json::Value as Json;
 
 pub use custom_objects::{CustomObjects, Read};
 pub(crate) use custom_objects::{ReadLoss, ReadMetric};
+pub use dialect::Dialect;
 pub use document::parse;
 pub use field::Field;
 pub(crate) use field::{Elements, Numbers, OneAxis, OneSize};

@@ -5,7 +5,7 @@ use std::panic::Location;
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::{CustomObjects, Fields};
+use super::{CustomObjects, Dialect, Fields};
 
 /// A value in a document. Its errors show the path to it.
 #[derive(Clone, Debug)]
@@ -13,6 +13,7 @@ pub struct Node<'a> {
     value: &'a Value,
     path: String,
     objects: &'a CustomObjects,
+    dialect: Dialect,
     site: &'static Location<'static>,
 }
 
@@ -35,7 +36,7 @@ impl<'a> Node<'a> {
     /// The whole of a document. Classes that are not of this crate are looked up in `objects`.
     #[track_caller]
     pub fn root(value: &'a Value, objects: &'a CustomObjects) -> Node<'a> {
-        Node { value, path: "$".to_string(), objects, site: Location::caller() }
+        Node { value, path: "$".to_string(), objects, dialect: Dialect::of(value), site: Location::caller() }
     }
 
     /// The value itself.
@@ -51,6 +52,11 @@ impl<'a> Node<'a> {
     /// The classes of the user.
     pub fn custom_objects(&self) -> &'a CustomObjects {
         self.objects
+    }
+
+    /// The generation of Keras that wrote the document.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// The source line that reads the document.

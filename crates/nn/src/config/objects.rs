@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use estimand_graph::Initializer;
+use estimand_graph::{Fan, Initializer, Spread};
 use estimand_tensor::{Error, Result};
 use estimand_update::{Constraint, MaxNorm, MinMaxNorm, NonNeg, Setting, UnitNorm};
 use serde_json::{Map, Value, json};
 
 use super::field::Elements;
-use super::{Field, Fields, Node, Read, object};
+use super::{Dialect, Field, Fields, Node, Object, Read, object};
 use crate::activation::Activation;
 use crate::regularizer::Regularizer;
 
@@ -27,6 +27,15 @@ pub(crate) fn configured<T>(config: Option<&Node<'_>>, read: impl FnOnce(&mut Fi
 pub(crate) fn is_called(class: &str, name: &str) -> bool {
     let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
     plain(class) == plain(name)
+}
+
+/// Reads an object of a class of the user, if there is one for `T`.
+fn of_user<T: 'static>(node: &Node<'_>, found: &Object<'_>) -> Option<Result<T>> {
+    let objects = node.custom_objects();
+    // TF: a class or function that was registered is written as `package>Class`.
+    let plain = || found.class.rsplit_once('>').and_then(|(_, class)| objects.find::<Read<T>>(class));
+    let read = objects.find::<Read<T>>(found.class).or_else(plain)?;
+    Some(read(found.config.as_ref().unwrap_or(&node.nothing())))
 }
 
 const INITIALIZERS: [&str; 15] = [
@@ -72,6 +81,14 @@ impl Field for Initializer {
             Initializer::HeNormal => ("HeNormal", json!({"seed": null})),
             Initializer::LecunUniform => ("LecunUniform", json!({"seed": null})),
             Initializer::LecunNormal => ("LecunNormal", json!({"seed": null})),
+            Initializer::VarianceScaling { scale, fan, spread } => {
+                let mode = word_of(&FANS, *fan);
+                let distribution = word_of(&SPREADS, *spread);
+                let config = json!({
+                    "scale": scale.write()?, "mode": mode, "distribution": distribution, "seed": null,
+                });
+                ("VarianceScaling", config)
+            }
             Initializer::Orthogonal { gain } => ("Orthogonal", json!({"gain": gain.write()?, "seed": null})),
             Initializer::Identity { gain } => ("Identity", json!({"gain": gain.write()?})),
         };
@@ -80,10 +97,14 @@ impl Field for Initializer {
 
     fn read(node: &Node<'_>) -> Result<Initializer> {
         let found = node.object()?;
+        if let Some(read) = of_user(node, &found) {
+            return read;
+        }
         // Keras 3 once called two of them so.
         let class = found.class.strip_suffix("Initializer").unwrap_or(found.class);
         let Some(class) = INITIALIZERS.into_iter().find(|name| is_called(class, name)) else {
-            return Err(Error::unknown("initializer", class, INITIALIZERS).context(format!("at {}", node.path())));
+            let known = INITIALIZERS.into_iter().chain(node.custom_objects().names::<Read<Initializer>>());
+            return Err(Error::unknown("initializer", class, known).context(format!("at {}", node.path())));
         };
         let read = configured(found.config.as_ref(), |fields| {
             let initializer = match class {
@@ -121,23 +142,35 @@ impl Field for Initializer {
     }
 }
 
-/// The rules of Glorot, He and Lecun are cases of this one; there are no others here.
+/// The words of Keras for what [`Initializer::VarianceScaling`] counts.
+const FANS: [(&str, Fan); 3] = [("fan_in", Fan::In), ("fan_out", Fan::Out), ("fan_avg", Fan::Average)];
+
+/// The words of Keras for how its numbers spread; the last is an older word for the first.
+const SPREADS: [(&str, Spread); 4] = [
+    ("truncated_normal", Spread::TruncatedNormal),
+    ("untruncated_normal", Spread::Normal),
+    ("uniform", Spread::Uniform),
+    ("normal", Spread::TruncatedNormal),
+];
+
+/// The first word of a value.
+fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
+    words.iter().find(|(_, known)| *known == value).map_or("", |(word, _)| *word)
+}
+
+/// The rules of Glorot, He and Lecun are cases of this one.
 fn variance_scaling(fields: &mut Fields<'_>) -> Initializer {
     let scale = fields.value("scale", &1.0);
-    let mode = fields.value("mode", &"fan_in".to_string());
-    let distribution = fields.value("distribution", &"truncated_normal".to_string());
-    match (scale, &*mode, &*distribution) {
-        (1.0, "fan_avg", "uniform") => Initializer::GlorotUniform,
-        (1.0, "fan_avg", "truncated_normal") => Initializer::GlorotNormal,
-        (2.0, "fan_in", "uniform") => Initializer::HeUniform,
-        (2.0, "fan_in", "truncated_normal") => Initializer::HeNormal,
-        (1.0, "fan_in", "uniform") => Initializer::LecunUniform,
-        (1.0, "fan_in", "truncated_normal") => Initializer::LecunNormal,
-        _ => {
-            let text = format!("a scale of {scale} with {mode} and {distribution} is no rule that Estimand has");
-            fields.refuse_here(&text);
-            Initializer::GlorotUniform
-        }
+    let fan = fields.choice("mode", &Fan::In, &FANS);
+    let spread = fields.choice("distribution", &Spread::TruncatedNormal, &SPREADS);
+    match (scale, fan, spread) {
+        (1.0, Fan::Average, Spread::Uniform) => Initializer::GlorotUniform,
+        (1.0, Fan::Average, Spread::TruncatedNormal) => Initializer::GlorotNormal,
+        (2.0, Fan::In, Spread::Uniform) => Initializer::HeUniform,
+        (2.0, Fan::In, Spread::TruncatedNormal) => Initializer::HeNormal,
+        (1.0, Fan::In, Spread::Uniform) => Initializer::LecunUniform,
+        (1.0, Fan::In, Spread::TruncatedNormal) => Initializer::LecunNormal,
+        _ => Initializer::VarianceScaling { scale, fan, spread },
     }
 }
 
@@ -156,9 +189,13 @@ impl Field for Regularizer {
         // Strengths of a regularizer that only its name describes.
         const USUAL: f64 = 0.01;
         let found = node.object()?;
+        if let Some(read) = of_user(node, &found) {
+            return read;
+        }
         let usual = if found.config.is_none() { USUAL } else { 0.0 };
         let Some(class) = CLASSES.into_iter().find(|name| is_called(found.class, name)) else {
-            return Err(Error::unknown("regularizer", found.class, CLASSES).context(format!("at {}", node.path())));
+            let known = CLASSES.into_iter().chain(node.custom_objects().names::<Read<Regularizer>>());
+            return Err(Error::unknown("regularizer", found.class, known).context(format!("at {}", node.path())));
         };
         configured(found.config.as_ref(), |fields| match class {
             "L1" => Regularizer::l1(fields.value("l1", &USUAL)),
@@ -194,12 +231,11 @@ impl Field for Arc<dyn Constraint> {
     fn read(node: &Node<'_>) -> Result<Arc<dyn Constraint>> {
         const CLASSES: [&str; 4] = ["MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm"];
         let found = node.object()?;
-        let objects = node.custom_objects();
-        if let Some(read) = objects.find::<Read<Arc<dyn Constraint>>>(found.class) {
-            return read(found.config.as_ref().unwrap_or(&node.nothing()));
+        if let Some(read) = of_user(node, &found) {
+            return read;
         }
         let Some(class) = CLASSES.into_iter().find(|name| is_called(found.class, name)) else {
-            let known = CLASSES.into_iter().chain(objects.names::<Read<Arc<dyn Constraint>>>());
+            let known = CLASSES.into_iter().chain(node.custom_objects().names::<Read<Arc<dyn Constraint>>>());
             return Err(Error::unknown("constraint", found.class, known).context(format!("at {}", node.path())));
         };
         configured(found.config.as_ref(), |fields| {
@@ -234,6 +270,9 @@ impl Field for Activation {
 
     fn read(node: &Node<'_>) -> Result<Activation> {
         let found = node.object()?;
+        if let Some(read) = of_user(node, &found) {
+            return read;
+        }
         match (found.class, &found.config) {
             ("LeakyReLU", Some(config)) => configured(Some(config), |fields| {
                 for key in ["name", "trainable", "dtype"] {
@@ -242,6 +281,7 @@ impl Field for Activation {
                 Activation::LeakyRelu(fields.renamed(&["alpha", "negative_slope"], &0.3))
             }),
             ("silu", None) => Ok(Activation::Swish),
+            ("hard_sigmoid", None) if node.dialect() == Dialect::Keras3 => Ok(Activation::HardSigmoidKeras3),
             (name, None) => name.parse().map_err(|error: Error| error.context(format!("at {}", node.path()))),
             (name, Some(_)) => Err(node
                 .refuse(format!("the layer {name} as an activation is not supported"))

@@ -113,6 +113,10 @@ impl Described for BatchNorm {
 
     fn fields(&self, fields: &mut Fields<'_>) -> BatchNorm {
         fields.only_read("synchronized", &[false.into()]);
+        fields.only_read("renorm", &[false.into()]);
+        fields.only_read("renorm_clipping", &[Json::Null]);
+        // It says something only with `renorm`.
+        fields.ignored("renorm_momentum");
         BatchNorm {
             axis: fields.value("axis", &OneAxis(self.axis)).0,
             momentum: fields.value("momentum", &self.momentum),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use estimand_tensor::Result;
 
 use super::*;
-use crate::activation::ActivationLayer;
+use crate::activation::{ActivationLayer, identity};
 use crate::config::{self, CustomObjects, Described, Field, Json, Node, Read};
 
 /// A class with its reader.
@@ -14,7 +14,7 @@ const fn class<L: Layer + Described + 'static>() -> (&'static str, Read<Box<dyn 
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, Read<Box<dyn Layer>>); 95] = [
+const CLASSES: [(&str, Read<Box<dyn Layer>>); 96] = [
     class::<ActivationLayer>(),
     class::<Add>(),
     class::<AdditiveAttention>(),
@@ -61,6 +61,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 95] = [
     class::<GruCell>(),
     class::<HashedCrossing>(),
     class::<Hashing>(),
+    ("Identity", |config| identity(config).map(|layer| Box::new(layer) as Box<dyn Layer>)),
     class::<IntegerLookup>(),
     class::<LayerNorm>(),
     class::<LeakyRelu>(),
@@ -112,6 +113,9 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 95] = [
     class::<ZeroPadding3d>(),
 ];
 
+/// The class of a layer that is a function.
+const LAMBDA: &str = "Lambda";
+
 /// Reads a layer from JSON: what [`Layer::to_json`] writes, or `keras.layers.serialize` of Keras 2
 /// or 3. Classes that are not of this crate are looked up in `objects`.
 pub fn from_json(text: &str, objects: &CustomObjects) -> Result<Box<dyn Layer>> {
@@ -121,6 +125,14 @@ pub fn from_json(text: &str, objects: &CustomObjects) -> Result<Box<dyn Layer>> 
 
 /// Reads a layer at a place of a document.
 pub fn read(node: &Node<'_>) -> Result<Box<dyn Layer>> {
+    let is_ours = || node.custom_objects().find::<Read<Box<dyn Layer>>>(LAMBDA).is_none();
+    if node.value().get("class_name").is_some_and(|class| class == LAMBDA) && is_ours() {
+        let name = node.field("config")?.get("name")?.map_or(Ok(LAMBDA), |name| name.text())?;
+        let error = node.refuse(format!("the layer `{name}` is a Lambda: a function of Python, which cannot be read"));
+        return Err(error.help(
+            "write a layer that computes the same, with the CLASS \"Lambda\", and add it with CustomObjects::layer",
+        ));
+    }
     config::read_object(node, "layer", &CLASSES)
 }
 

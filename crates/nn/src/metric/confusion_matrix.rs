@@ -1,10 +1,11 @@
 //! The confusion matrix, and metrics that weigh all classes equally.
 
 use estimand_graph::Tensor;
-use estimand_tensor::{DType, Error};
+use estimand_tensor::{DType, Error, Result};
 
 use super::{Metric, pair};
 use crate::alignment::beside;
+use crate::config::{Field, Json, Node};
 
 /// How often each class (a row) was predicted as each class (a column), or the sum of weights: a
 /// metric of `[n_classes, n_classes]` numbers.
@@ -39,6 +40,40 @@ pub fn mean_iou(labels: &Tensor, predictions: &Tensor, n_classes: usize, weights
         let n_valid = either.not_equal(0.0).cast(DType::F64).sum();
         right.div_no_nan(either).sum().div_no_nan(n_valid)
     })
+}
+
+/// Whether weights are whole numbers: Keras' element type of the metric, which is `int64` or
+/// `float32`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WholeWeights(pub bool);
+
+impl From<bool> for WholeWeights {
+    fn from(whole: bool) -> WholeWeights {
+        WholeWeights(whole)
+    }
+}
+
+impl WholeWeights {
+    /// The weights in the type of the metric.
+    #[track_caller]
+    pub fn of(self, weights: &Tensor) -> Tensor {
+        if self.0 { weights.cast(DType::I64).cast(DType::F32) } else { weights.clone() }
+    }
+}
+
+impl Field for WholeWeights {
+    fn write(&self) -> Result<Json> {
+        Ok(if self.0 { "int64" } else { "float32" }.into())
+    }
+
+    fn read(node: &Node<'_>) -> Result<WholeWeights> {
+        match node.value() {
+            Json::Null => Ok(WholeWeights(false)),
+            value if value == "float32" => Ok(WholeWeights(false)),
+            value if value == "int64" => Ok(WholeWeights(true)),
+            _ => Err(node.expected("\"float32\" or \"int64\"")),
+        }
+    }
 }
 
 /// The mean over classes of the share that is predicted right, so that rare classes count as much

@@ -140,7 +140,10 @@ pub fn read(node: &Node<'_>) -> Result<Box<dyn MetricValue>> {
 
 /// The fields that all metrics have. A name that is not set is written as `default`.
 pub(super) fn name_and_dtype(fields: &mut Fields<'_>, name: &Option<String>, default: &str) -> Option<String> {
-    fields.only_float32("dtype");
+    // A metric with a type of its own has asked for it.
+    if !fields.is_asked("dtype") {
+        fields.only_float32("dtype");
+    }
     fields.or("name", name, default.to_string())
 }
 

@@ -4,6 +4,7 @@
 use estimand_graph::Tensor;
 use estimand_tensor::Result;
 
+use super::confusion_matrix::WholeWeights;
 use super::normalizer::Normalizer;
 use super::thresholds::{Threshold, Thresholds};
 use super::value::{MODULE, OWN_MODULE, name_and_dtype};
@@ -62,9 +63,9 @@ macro_rules! metric {
             fn fields(&self, fields: &mut Fields<'_>) -> $metric {
                 $(fields.only($fixed_key, $fixed);)*
                 $metric {
-                    name: name_and_dtype(fields, &self.name, MetricValue::name(self)),
                     $($argument: fields.required($argument_key, &self.$argument),)*
                     $($option: fields.value($option_key, &self.$option),)*
+                    name: name_and_dtype(fields, &self.name, MetricValue::name(self)),
                 }
             }
         }
@@ -192,9 +193,15 @@ metric! {
     /// The mean over classes of intersection over union: [`mean_iou`].
     MeanIou: "MeanIoU" of MODULE, "mean_iou";
     arguments { n_classes: usize, "num_classes", 1; }
-    options {}
+    options {
+        /// Whether fractions of weights are cut off, as Keras 3 does by default. By default not.
+        whole_weights(bool): WholeWeights, "dtype", WholeWeights(false);
+    }
     fixed { "ignore_class": Json::Null; "sparse_y_true": true; "sparse_y_pred": true; "axis": -1; }
-    |this, labels, predictions, weights| mean_iou(labels, predictions, this.n_classes, weights)
+    |this, labels, predictions, weights| {
+        let weights = weights.map(|weights| this.whole_weights.of(weights));
+        mean_iou(labels, predictions, this.n_classes, weights.as_ref())
+    }
 }
 
 metric! {

@@ -116,5 +116,7 @@ fn objects_of_keras_2_are_read() {
 #[test]
 fn objects_of_keras_3_are_read() {
     let counts = [("loss", 37), ("metric", 38), ("optimizer", 17), ("refused", 1), ("schedule", 9)];
-    assert_eq!(check("object_configs_keras3"), counts.map(|(name, n)| (name.to_string(), n)).into());
+    for fixture in ["object_configs_keras3", "object_configs_keras3_15"] {
+        assert_eq!(check(fixture), counts.map(|(name, n)| (name.to_string(), n)).into());
+    }
 }

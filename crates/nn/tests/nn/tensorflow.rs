@@ -135,7 +135,8 @@ fn layers_agree_with_keras() {
     let all = ALL_LAYERS.iter().map(|make| make()).filter(|layer| !is_merge(&**layer)).map(|layer| layer.kind());
     let all: BTreeSet<&str> = all.filter(|kind| *kind != "dropout").collect();
     assert_eq!(kinds, all);
-    for activation in ALL_ACTIVATIONS {
+    // `keras_configs` compares the one that TensorFlow 2.15 does not have.
+    for activation in ALL_ACTIVATIONS.into_iter().filter(|activation| *activation != Activation::HardSigmoidKeras3) {
         assert!(cases.iter().any(|case| case.name() == format!("activation_{activation}")), "{activation}");
     }
 }

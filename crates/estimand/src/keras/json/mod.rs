@@ -1,10 +1,11 @@
 //! The architecture of models as JSON, as Keras 2 and Keras 3 write and read it.
 //!
 //! `read` makes models, `calls` finds the values that layers are called with, `write` is the way
-//! back.
+//! back, and `versions` says what layers have in one version alone.
 
 mod calls;
 mod read;
+mod versions;
 mod write;
 
 use estimand_graph::Graph;

@@ -72,6 +72,12 @@ fn shared(node: &Node<'_>) -> Result<SharedLayer> {
 fn input(config: &Node<'_>) -> Result<Input> {
     let input = implied_input(config)?;
     let input = input.ok_or_else(|| config.refuse("there is no `batch_shape`"))?;
+    for key in ["sparse", "ragged", "optional"] {
+        if let Some(option) = config.get(key)?.filter(|option| option.value() == &Json::Bool(true)) {
+            let error = option.refuse(format!("the input is {key}; inputs of a model are dense and always given here"));
+            return Err(error.help("write the model with a dense input"));
+        }
+    }
     Ok(match config.get("name")? {
         Some(name) => input.name(name.text()?),
         None => input,

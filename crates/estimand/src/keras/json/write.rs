@@ -5,7 +5,7 @@ use estimand_tensor::{Error, Result};
 use serde_json::json;
 
 use super::calls::{STATES, TRAINING};
-use super::write_shape;
+use super::{versions, write_shape};
 use crate::keras::model::Model;
 use crate::keras::recipe::{Recipe, RecipeCall, RecipeLayer, Spec, Step};
 use crate::keras::replay::n_values;
@@ -81,29 +81,6 @@ fn settings(call: &RecipeCall) -> Json {
     all
 }
 
-/// Fields that Keras 2 writes and Keras 3 refuses, by class.
-const ONLY_KERAS_2: [(&str, &[&str]); 9] = [
-    ("Conv2DTranspose", &["groups"]),
-    ("Conv3DTranspose", &["groups"]),
-    ("DepthwiseConv2D", &["groups"]),
-    ("Discretization", &["trainable"]),
-    ("MultiHeadAttention", &["query_shape", "key_shape", "value_shape"]),
-    ("SeparableConv2D", &["groups"]),
-    ("SpatialDropout1D", &["trainable"]),
-    ("SpatialDropout2D", &["trainable"]),
-    ("SpatialDropout3D", &["trainable"]),
-];
-
-/// Removes such fields of an object and of those inside.
-fn without_old_fields(json: &mut Json) {
-    let class = json.get("class_name").and_then(Json::as_str);
-    let fields = ONLY_KERAS_2.iter().find(|(known, _)| Some(*known) == class).map_or(&[][..], |(_, fields)| fields);
-    if let Some(config) = json.get_mut("config").and_then(Json::as_object_mut) {
-        fields.iter().for_each(|field| drop(config.remove(*field)));
-        config.values_mut().for_each(without_old_fields);
-    }
-}
-
 struct Writer<'a> {
     recipe: &'a Recipe,
     /// Whether the model is trained. TF: Keras reads this of layers alone, so those of a frozen
@@ -127,15 +104,13 @@ impl Writer<'_> {
             }
             Step::Layer(inner) => {
                 let mut json = inner.to_json()?;
+                versions::adapt(&mut json, self.version, &layer.name)?;
                 json["config"]["trainable"] = trainable.into();
                 json
             }
             Step::Model(recipe) => write(recipe, trainable, self.version)?,
         };
         json["config"]["name"] = layer.name.as_str().into();
-        if self.version == KerasVersion::Keras3 {
-            without_old_fields(&mut json);
-        }
         Ok(json)
     }
 

@@ -264,6 +264,10 @@ fn cell_function(activation: Activation) -> Option<CellFunction> {
         Activation::HardSigmoid => CellFunction::HardSigmoid,
         Activation::Tanh => CellFunction::Tanh,
         Activation::Exponential => CellFunction::Exponential,
-        Activation::Softmax | Activation::Gelu | Activation::Swish | Activation::LeakyRelu(_) => return None,
+        Activation::HardSigmoidKeras3
+        | Activation::Softmax
+        | Activation::Gelu
+        | Activation::Swish
+        | Activation::LeakyRelu(_) => return None,
     })
 }

@@ -104,9 +104,6 @@ pub(super) fn variables(
     if optimizer.average().is_some() {
         add(&[Extended::AVERAGE], weights, &by_weight, &mut all);
     }
-    if is_nadam && generation == Generation::Keras3 {
-        all.push(Variable::Product);
-    }
     let own: Vec<&str> = rule.slots().iter().map(|slot| slot.name).filter(|name| *name != Extended::AVERAGE).collect();
     match (generation, rule.name()) {
         (Generation::Legacy, "Ftrl") => add(&own, weights, &by_weight, &mut all),
@@ -128,6 +125,24 @@ pub(super) fn variables(
             }
         }
         _ => add(&own, weights, &by_weight, &mut all),
+    }
+    if is_nadam && generation == Generation::Keras3 {
+        all.push(Variable::Product);
+    }
+    all
+}
+
+/// The same variables in the order of Keras 3.6, which has Nadam's product before the slots of the
+/// rule. Newer versions, such as 3.15, have it at the end.
+pub(super) fn in_older_order(variables: &[Variable]) -> Vec<Variable> {
+    let is_of_rule = |variable: &Variable| match variable {
+        Variable::Slot { of: (_, slot), .. } => slot != Extended::AVERAGE,
+        _ => false,
+    };
+    let mut all: Vec<Variable> = variables.iter().filter(|variable| **variable != Variable::Product).cloned().collect();
+    if all.len() < variables.len() {
+        let at = all.iter().position(is_of_rule).unwrap_or(all.len());
+        all.insert(at, Variable::Product);
     }
     all
 }

@@ -39,6 +39,11 @@ impl<'a> Stored<'a> {
         Ok(Some(Stored { file, paths: (0..n).map(|i| format!("{PLACE}/{i}")).collect() }))
     }
 
+    /// The sizes of a variable.
+    fn shape(&self, i: usize) -> Result<Vec<usize>> {
+        Ok(self.file.root().dataset(&self.paths[i])?.shape().to_vec())
+    }
+
     /// Reads a variable, which must have these sizes.
     fn read(&self, i: usize, dims: &[usize]) -> Result<Array> {
         let dataset = self.file.root().dataset(&self.paths[i])?;
@@ -65,7 +70,12 @@ impl<'a> Stored<'a> {
         let mut variables = order::variables(&optimizer, generation, &model.trained_weights());
         let unused = order::before_training(&optimizer, generation);
         match self.paths.len() {
-            n if n == variables.len() => {}
+            n if n == variables.len() => {
+                let ends_with_product = variables.last() == Some(&Variable::Product);
+                if ends_with_product && !self.shape(n - 1)?.is_empty() {
+                    variables = order::in_older_order(&variables);
+                }
+            }
             n if n == unused.len() => variables = unused,
             n => {
                 let (name, n_weights) = (optimizer.rule().name(), model.trained_weights().len());

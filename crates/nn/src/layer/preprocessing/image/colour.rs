@@ -8,19 +8,30 @@ use super::images;
 use crate::config::{self, Described, Fields, Json};
 use crate::layer::{Build, Config, Layer, LayerCall, MODULE, config_setters};
 
+/// The usual range of pixels.
+const PIXELS: (f64, f64) = (0.0, 255.0);
+
 /// In training, moves the pixels of each channel away from their mean or towards it, by a factor
-/// that all images of a batch share. Results are clipped to 0 and 255, as in tf.keras.
+/// that all images of a batch share, as in tf.keras. Results are clipped to the range of values.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RandomContrast {
     factor: Factor,
+    value_range: Option<(f64, f64)>,
     config: Config,
 }
 
 impl RandomContrast {
     /// Draws from `1 - f` to `1 + f`, or from `1 - lower` to `1 + upper`.
     pub fn new(factor: impl Into<Factor>) -> RandomContrast {
-        RandomContrast { factor: factor.into(), config: Config::default() }
+        RandomContrast { factor: factor.into(), value_range: None, config: Config::default() }
+    }
+
+    /// The smallest and the largest value of a pixel, which Keras 2 cannot write. By default 0 and
+    /// 255.
+    pub fn value_range(mut self, low: f64, high: f64) -> RandomContrast {
+        self.value_range = Some((low, high));
+        self
     }
 }
 
@@ -35,7 +46,13 @@ impl Described for RandomContrast {
 
     fn fields(&self, fields: &mut Fields<'_>) -> RandomContrast {
         fields.ignored("seed");
-        RandomContrast { factor: fields.required("factor", &self.factor), config: self.config.fields(fields) }
+        fields.only_read("data_format", &["channels_last".into()]);
+        let range = fields.optional("value_range", &self.value_range.map(Factor::from)).map(Factor::given);
+        RandomContrast {
+            factor: fields.required("factor", &self.factor),
+            value_range: range.filter(|range| *range != PIXELS),
+            config: self.config.fields(fields),
+        }
     }
 }
 
@@ -58,6 +75,9 @@ impl Layer for RandomContrast {
             let text = format!("the factor is ({lower}, {upper}); expected two numbers from 0, the first up to 1");
             build.refuse(Error::config(text));
         }
+        if let Some((low, high)) = self.value_range.filter(|(low, high)| low >= high) {
+            build.refuse(Error::config(format!("the range of values is {low} to {high}; expected a range that rises")));
+        }
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
@@ -68,7 +88,8 @@ impl Layer for RandomContrast {
         let (lower, upper) = self.factor.given();
         let factor = between(&x.graph().random_uniform([1]), 1.0 - lower, 1.0 + upper);
         let mean = x.mean_axes(Axes::of([1, 2]).keep_dims());
-        ((&x - &mean) * factor + mean).clip(0.0, 255.0)
+        let (low, high) = self.value_range.unwrap_or(PIXELS);
+        ((&x - &mean) * factor + mean).clip(low, high)
     }
 }
 
@@ -85,7 +106,7 @@ pub struct RandomBrightness {
 impl RandomBrightness {
     /// Draws a part of the range of values, from `-f` to `f` or from `lower` to `upper`.
     pub fn new(factor: impl Into<Factor>) -> RandomBrightness {
-        RandomBrightness { factor: factor.into(), value_range: (0.0, 255.0), config: Config::default() }
+        RandomBrightness { factor: factor.into(), value_range: PIXELS, config: Config::default() }
     }
 
     /// The smallest and the largest value of a pixel. By default 0 and 255.
@@ -106,6 +127,7 @@ impl Described for RandomBrightness {
 
     fn fields(&self, fields: &mut Fields<'_>) -> RandomBrightness {
         fields.ignored("seed");
+        fields.only_read("data_format", &["channels_last".into()]);
         let own = Factor::from(self.value_range);
         let range = fields.value("value_range", &own).given();
         // Keras writes both numbers, also of one.

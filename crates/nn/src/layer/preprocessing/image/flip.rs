@@ -45,6 +45,7 @@ impl Described for RandomFlip {
 
     fn fields(&self, fields: &mut Fields<'_>) -> RandomFlip {
         fields.ignored("seed");
+        fields.only_read("data_format", &["channels_last".into()]);
         let modes = [
             ("horizontal", Flip::Horizontal),
             ("vertical", Flip::Vertical),

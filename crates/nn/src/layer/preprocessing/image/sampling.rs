@@ -45,6 +45,7 @@ impl Sampling {
             ("wrap", FillMode::Wrap),
             ("nearest", FillMode::Nearest),
         ];
+        fields.only_read("data_format", &["channels_last".into()]);
         Sampling {
             fill_mode: fields.choice("fill_mode", &self.fill_mode, &modes),
             fill_value: fields.value("fill_value", &self.fill_value),

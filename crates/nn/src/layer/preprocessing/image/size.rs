@@ -49,6 +49,10 @@ impl Described for Resizing {
 
     fn fields(&self, fields: &mut Fields<'_>) -> Resizing {
         fields.only_read("data_format", &["channels_last".into()]);
+        fields.only_read("pad_to_aspect_ratio", &[false.into()]);
+        fields.only_read("antialias", &[false.into()]);
+        // They say something only with `pad_to_aspect_ratio`.
+        ["fill_mode", "fill_value"].into_iter().for_each(|key| fields.ignored(key));
         Resizing {
             height: fields.required("height", &self.height),
             width: fields.required("width", &self.width),

@@ -1,0 +1,73 @@
+//! What differs between the versions of Keras in the JSON of a layer.
+
+use estimand_nn::Activation;
+use estimand_nn::config::Json;
+use estimand_tensor::{Error, Result};
+
+use super::KerasVersion;
+
+/// Fields that Keras 2 writes and Keras 3 refuses, by class.
+const ONLY_KERAS_2: [(&str, &[&str]); 9] = [
+    ("Conv2DTranspose", &["groups"]),
+    ("Conv3DTranspose", &["groups"]),
+    ("DepthwiseConv2D", &["groups"]),
+    ("Discretization", &["trainable"]),
+    ("MultiHeadAttention", &["query_shape", "key_shape", "value_shape"]),
+    ("SeparableConv2D", &["groups"]),
+    ("SpatialDropout1D", &["trainable"]),
+    ("SpatialDropout2D", &["trainable"]),
+    ("SpatialDropout3D", &["trainable"]),
+];
+
+/// Fields that Keras 3 alone has. They are written only if they are not as in Keras 2.
+const ONLY_KERAS_3: [(&str, &[&str]); 1] = [("RandomContrast", &["value_range"])];
+
+/// The fields of layers that name an activation.
+const ACTIVATIONS: [&str; 2] = ["activation", "recurrent_activation"];
+
+/// Changes the JSON of a layer, and of those inside, to that of a version. `layer` is its name.
+pub(super) fn adapt(json: &mut Json, version: KerasVersion, layer: &str) -> Result<()> {
+    let class = json.get("class_name").and_then(Json::as_str).unwrap_or_default();
+    let of_class = |table: &[(&str, &'static [&'static str])]| -> &'static [&'static str] {
+        table.iter().find(|(known, _)| *known == class).map_or(&[], |(_, fields)| fields)
+    };
+    let (old, new) = (of_class(&ONLY_KERAS_2), of_class(&ONLY_KERAS_3));
+    let Some(config) = json.get_mut("config").and_then(Json::as_object_mut) else { return Ok(()) };
+    if version == KerasVersion::Keras3 {
+        old.iter().for_each(|field| drop(config.remove(*field)));
+    } else if let Some(field) = new.iter().find(|field| config.contains_key(**field)) {
+        let error = Error::unsupported(format!("the layer `{layer}` has the option `{field}`, which Keras 2 has not"));
+        return Err(error.help("leave it at its default, or write the model for KerasVersion::Keras3"));
+    }
+    for (key, value) in config {
+        if ACTIVATIONS.contains(&key.as_str()) {
+            activation(value, version, layer)?;
+        }
+        match value {
+            Json::Array(values) => values.iter_mut().try_for_each(|value| adapt(value, version, layer))?,
+            value => adapt(value, version, layer)?,
+        }
+    }
+    Ok(())
+}
+
+/// The name of an activation in a version: `hard_sigmoid` is another function in each.
+fn activation(value: &mut Json, version: KerasVersion, layer: &str) -> Result<()> {
+    let of_keras_2 = Activation::HardSigmoid;
+    let of_keras_3 = Activation::HardSigmoidKeras3;
+    let other = match version {
+        KerasVersion::Keras2 if *value == of_keras_3.name() => of_keras_2,
+        KerasVersion::Keras3 if *value == of_keras_2.name() => of_keras_3,
+        KerasVersion::Keras3 if *value == of_keras_3.name() => {
+            *value = of_keras_2.name().into();
+            return Ok(());
+        }
+        KerasVersion::Keras2 | KerasVersion::Keras3 => return Ok(()),
+    };
+    let text = format!(
+        "the layer `{layer}` has the activation `{}`; in {version:?}, `{}` is another function",
+        value.as_str().unwrap_or_default(),
+        of_keras_2.name(),
+    );
+    Err(Error::unsupported(text).help(format!("take Activation::{other:?}, or write the model for the other version")))
+}
