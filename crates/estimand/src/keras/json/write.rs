@@ -95,9 +95,14 @@ const ONLY_KERAS_2: [(&str, &[&str]); 9] = [
 /// Removes such fields of an object and of those inside.
 fn without_old_fields(json: &mut Json) {
     let class = json.get("class_name").and_then(Json::as_str);
+    let is_discretization = class == Some("Discretization");
     let fields = ONLY_KERAS_2.iter().find(|(known, _)| Some(*known) == class).map_or(&[][..], |(_, fields)| fields);
     if let Some(config) = json.get_mut("config").and_then(Json::as_object_mut) {
         fields.iter().for_each(|field| drop(config.remove(*field)));
+        if is_discretization {
+            // Keras 3 converts the numbers to this dtype before it looks for their ranges.
+            config.insert("dtype".to_string(), "float32".into());
+        }
         config.values_mut().for_each(without_old_fields);
     }
 }

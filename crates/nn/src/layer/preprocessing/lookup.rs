@@ -12,7 +12,7 @@ use estimand_tensor::{Array, DType, Error, Result, Strings};
 use super::output_mode::OutputMode;
 use super::term::Term;
 use crate::column::TermList;
-use crate::config::{Fields, Single};
+use crate::config::{Fields, Json, Single};
 
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
@@ -67,6 +67,9 @@ impl Lookup {
 
     /// The fields of the tokens, which `TextVectorization` does not have.
     pub fn token_fields(self, fields: &mut Fields<'_>) -> Lookup {
+        // Newer releases of Keras 3 have other ways to spread unknown terms over their ids.
+        fields.only_read("oov_method", &["floormod".into()]);
+        fields.only_read("salt", &[Json::Null]);
         let num_oov_indices = fields.value("num_oov_indices", &self.num_oov_indices);
         let mask_token = fields.value("mask_token", &self.mask_token);
         let oov_token = fields.value("oov_token", &self.oov_token);
