@@ -8,6 +8,7 @@ import io
 import json
 import pathlib
 import struct
+import zipfile
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent
@@ -60,6 +61,15 @@ for path in sorted((FIXTURES / "hdf5").glob("*.h5")):
     # Files of Keras have nothing that is not in the others.
     if not path.stem.startswith("keras"):
         seed("hdf5", path.stem, path.read_bytes())
+for path in sorted((FIXTURES / "keras_files").glob("*.keras")):
+    with zipfile.ZipFile(path) as file:
+        terms = [file.read(name) for name in file.namelist() if name.endswith("vocabulary.txt")]
+        config, weights = file.read("config.json"), file.read("model.weights.h5")
+    seed("keras_config", path.stem, config)
+    if path.stem.startswith(("learned", "branches")):
+        terms = terms[0] if terms else b""
+        parts = b"".join(struct.pack("<H", len(part)) + part for part in (config, terms))
+        seed("keras_archive", path.stem, b"\1" + parts + weights)
 seed("idx", "matrix", bytes([0, 0, 12, 2, 0, 0, 0, 4, 0, 0, 0, 6]) + b"\x07" * 96)
 seed("idx", "bytes", bytes([0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 3]) + b"\x01" * 30)
 seed("idx", "cifar", b"\x03" * 3073)

@@ -1,8 +1,14 @@
 //! The files of Keras: those of Keras 2 and Keras 3 are read, ours are read back, and damaged ones
 //! are refused. `oracles/live/keras_files.py` lets Keras open ours.
 
+#[path = "keras_files/damage.rs"]
+mod damage;
 #[path = "keras_compiled/folder.rs"]
 mod folder;
+#[path = "keras_files/hostile.rs"]
+mod hostile;
+#[path = "keras_files/learned.rs"]
+mod learned;
 
 use std::path::{Path, PathBuf};
 
@@ -333,7 +339,8 @@ fn legacy_files_have_the_tree_of_keras() -> Result<()> {
     Ok(())
 }
 
-/// Bytes of a small file changed in turn, and other lengths: an error or a model, never a panic.
+/// Bytes of a small file changed in turn, and other lengths: an error, never a panic. `damage` has
+/// files whose checksums are right.
 #[test]
 fn damaged_files_are_refused() -> Result<()> {
     let folder = Folder::new("damage");

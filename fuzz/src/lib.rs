@@ -14,6 +14,8 @@ pub mod graph_def;
 pub mod hdf5;
 pub mod idx;
 pub mod image;
+pub mod keras_archive;
+pub mod keras_config;
 pub mod mutate;
 pub mod npy;
 pub mod packed;

@@ -192,6 +192,54 @@ for name, optimizer in OPTIMIZERS.items():
     batches = [{k: {"sizes": v.shape, "values": v.ravel().tolist()} for k, v in zip("xy", pair)} for pair in data[1:]]
     cases.append({"name": name, "version": 3 if IS_3 else 2, "n": N_OURS, "batches": batches})
     trained[name] = (data, [step(made, *pair) for pair in data[1:]], made.get_weights())
+# Layers that learn from data before a training: terms, weights of terms, boundaries, moments.
+WORDS = ["red", "blue", "green", "grün", "", "a b"]
+PHRASES = ["Red, blue", "red  green!", "a RED tree", ""]
+LEARNING = {
+    "string": lambda: L.StringLookup(num_oov_indices=number(1, 4)),
+    "string_masked": lambda: L.StringLookup(mask_token=""),
+    "string_count": lambda: L.StringLookup(output_mode="count", max_tokens=9, pad_to_max_tokens=True),
+    "string_tf_idf": lambda: L.StringLookup(output_mode="tf_idf", num_oov_indices=number(1, 4)),
+    "string_tf_idf_padded": lambda: L.StringLookup(output_mode="tf_idf", max_tokens=9, pad_to_max_tokens=True),
+    "integer": lambda: L.IntegerLookup(num_oov_indices=number(1, 4)),
+    "integer_tf_idf": lambda: L.IntegerLookup(output_mode="tf_idf"),
+    "text": lambda: L.TextVectorization(output_sequence_length=number(2, 6)),
+    "text_tf_idf": lambda: L.TextVectorization(output_mode="tf_idf", ngrams=2),
+    "bins": lambda: L.Discretization(num_bins=number(3, 9)),
+    "normalization": lambda: L.Normalization(),
+}
+
+
+def learning(name):
+    """The data of a layer, and the dtype of its input."""
+    if name.startswith("text"):
+        return random.choice(PHRASES, (30, 1)).astype(object), "string"
+    # tf.keras 2.15 cannot count the documents of a term if a row has it twice.
+    if name.startswith("string"):
+        return np.array([random.permutation(WORDS)[:2] for _ in range(30)], object), "string"
+    if name.startswith("integer"):
+        return np.array([random.permutation(np.arange(-3, 4))[:2] for _ in range(30)]), "int64"
+    return random.normal(size=(300, 3)).astype(np.float32), "float32"
+
+
+def asked(values):
+    """Values as TensorFlow takes them."""
+    import tensorflow as tf
+
+    return tf.constant(values.tolist()) if values.dtype == object else values
+
+
+learned = {}
+for name, layer in LEARNING.items():
+    layer, (data, dtype) = layer(), learning(name)
+    layer.adapt(asked(data[:20]))
+    start = Input(data.shape[1:], dtype=dtype, name="x")
+    made = keras.Model(start, layer(start), name=name)
+    made.save(folder / f"learned_{name}.keras")
+    x = data[-10:]
+    sent = {"sizes": x.shape, "dtype": dtype, "texts" if x.dtype == object else "values": x.ravel().tolist()}
+    cases.append({"name": f"learned_{name}", "is_learned": True, "version": 3 if IS_3 else 2, "x": sent})
+    learned[name] = (made, x, np.asarray(made.predict(asked(x), verbose=0)))
 cases.append({"name": "own", "version": 3 if IS_3 else 2})
 (folder / "cases.json").write_text(json.dumps(cases))
 subprocess.run([program, folder], check=True)
@@ -252,6 +300,18 @@ for i, (name, (data, losses, weights)) in enumerate(trained.items(), N_MODELS + 
         assert max(apart) < 1e-4, (name, suffix, apart)
         worst = max(worst, *apart)
 print(f"  {len(trained)} optimizers go on here and there: losses and weights differ by at most {worst:.1e}")
+for i, (name, (made, x, expected_of_it)) in enumerate(learned.items(), N_MODELS + len(NETWORKS) + len(trained)):
+    found = np.array(results[i][0]["values"], np.float32).reshape(results[i][0]["sizes"])
+    same(found, expected_of_it.astype(np.float32), ("ours reads what Keras has learned", name))
+    ours = keras.models.load_model(folder / f"learned_{name}_ours.keras")
+    same(np.asarray(ours.predict(asked(x), verbose=0)), expected_of_it, ("Keras reads what it had learned", name))
+    if hasattr(ours.layers[-1], "get_vocabulary"):
+        assert ours.layers[-1].get_vocabulary() == made.layers[-1].get_vocabulary(), name
+    if name == "bins" and not IS_3:
+        continue  # its weight there is a summary of the data, which we do not keep
+    made.load_weights(folder / f"learned_{name}_ours.weights.h5")
+    same(np.asarray(made.predict(asked(x), verbose=0)), expected_of_it, ("Keras reads our weights", name))
+print(f"  {len(learned)} layers have learned the same here and there")
 for own in results[-1]:
     x, y = (np.array(own[k]["values"], np.float32).reshape(own[k]["sizes"]) for k in "xy")
     for file in own["files"]:

@@ -14,6 +14,9 @@ pub enum Initializer {
     Constant(f64),
     /// The values of this array.
     Value(Array),
+    /// Numbers one after another, each repeated: `[(0.0, 2), (1.0, 3)]` is two zeros and three
+    /// ones. The variable has one axis.
+    Runs(Vec<(f64, usize)>),
     /// Uniform in [low, high).
     RandomUniform {
         /// The smallest value.
@@ -120,6 +123,7 @@ impl Initializer {
     pub fn is_finite(&self) -> bool {
         match self {
             Initializer::Constant(value) => value.is_finite(),
+            Initializer::Runs(runs) => runs.iter().all(|(value, _)| value.is_finite()),
             Initializer::Value(array) => match (array.as_slice::<f32>(), array.as_slice::<f64>()) {
                 (Ok(values), _) => values.iter().all(|x| x.is_finite()),
                 (_, Ok(values)) => values.iter().all(|x| x.is_finite()),
@@ -162,6 +166,15 @@ impl Initializer {
                 array.dims()
             ))),
             Initializer::Value(_) => Ok(()),
+            Initializer::Runs(runs) => {
+                let n = runs.iter().try_fold(0usize, |sum, (_, n)| sum.checked_add(*n));
+                match (n, dims) {
+                    (Some(n), [size]) if n == *size => floats(dtype.is_float()),
+                    _ => Err(Error::shape(format!(
+                        "the initial values {runs:?} are for one axis; the variable is {dims:?}"
+                    ))),
+                }
+            }
             Initializer::RandomUniform { low, high } if low > high || low.is_nan() || high.is_nan() => {
                 Err(Error::config(format!("the range of the random uniform initializer is empty: {low} to {high}")))
             }
@@ -194,17 +207,27 @@ impl Initializer {
             Initializer::Value(array) => return Ok(array.clone()),
             Initializer::Ones => return filled(dtype, dims, 1.0),
             Initializer::Constant(v) => return filled(dtype, dims, *v),
-            Initializer::RandomUniform { low, high } => uniform(&stream, n, *low, *high),
-            Initializer::RandomNormal { mean, stddev } => normal(&stream, n, *mean, *stddev),
-            Initializer::TruncatedNormal { mean, stddev } => truncated(&stream, n, *mean, *stddev),
-            Initializer::GlorotUniform => symmetric(&stream, n, 6.0 / (fan_in + fan_out)),
-            Initializer::HeUniform => symmetric(&stream, n, 6.0 / fan_in),
-            Initializer::LecunUniform => symmetric(&stream, n, 3.0 / fan_in),
-            Initializer::GlorotNormal => {
-                truncated(&stream, n, 0.0, (2.0 / (fan_in + fan_out)).sqrt() / TRUNCATED_STDDEV)
+            Initializer::Runs(runs) => {
+                let mut values = zeros(n)?;
+                let mut rest = &mut values[..];
+                for (value, n) in runs {
+                    let (run, others) = std::mem::take(&mut rest).split_at_mut(*n);
+                    run.fill(*value as f32);
+                    rest = others;
+                }
+                values
             }
-            Initializer::HeNormal => truncated(&stream, n, 0.0, (2.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
-            Initializer::LecunNormal => truncated(&stream, n, 0.0, (1.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
+            Initializer::RandomUniform { low, high } => uniform(&stream, n, *low, *high)?,
+            Initializer::RandomNormal { mean, stddev } => normal(&stream, n, *mean, *stddev)?,
+            Initializer::TruncatedNormal { mean, stddev } => truncated(&stream, n, *mean, *stddev)?,
+            Initializer::GlorotUniform => symmetric(&stream, n, 6.0 / (fan_in + fan_out))?,
+            Initializer::HeUniform => symmetric(&stream, n, 6.0 / fan_in)?,
+            Initializer::LecunUniform => symmetric(&stream, n, 3.0 / fan_in)?,
+            Initializer::GlorotNormal => {
+                truncated(&stream, n, 0.0, (2.0 / (fan_in + fan_out)).sqrt() / TRUNCATED_STDDEV)?
+            }
+            Initializer::HeNormal => truncated(&stream, n, 0.0, (2.0 / fan_in).sqrt() / TRUNCATED_STDDEV)?,
+            Initializer::LecunNormal => truncated(&stream, n, 0.0, (1.0 / fan_in).sqrt() / TRUNCATED_STDDEV)?,
             Initializer::VarianceScaling { scale, fan, spread } => {
                 let fan = match fan {
                     Fan::In => fan_in,
@@ -213,15 +236,15 @@ impl Initializer {
                 };
                 let variance = scale / fan;
                 match spread {
-                    Spread::TruncatedNormal => truncated(&stream, n, 0.0, variance.sqrt() / TRUNCATED_STDDEV),
-                    Spread::Normal => normal(&stream, n, 0.0, variance.sqrt()),
-                    Spread::Uniform => symmetric(&stream, n, 3.0 * variance),
+                    Spread::TruncatedNormal => truncated(&stream, n, 0.0, variance.sqrt() / TRUNCATED_STDDEV)?,
+                    Spread::Normal => normal(&stream, n, 0.0, variance.sqrt())?,
+                    Spread::Uniform => symmetric(&stream, n, 3.0 * variance)?,
                 }
             }
-            Initializer::Orthogonal { gain } => orthogonal(&stream, dims, *gain),
+            Initializer::Orthogonal { gain } => orthogonal(&stream, dims, *gain)?,
             Initializer::Identity { gain } => {
                 let (rows, columns) = (dims[0], dims[1]);
-                let mut eye = vec![0.0; n];
+                let mut eye = zeros(n)?;
                 for i in 0..rows.min(columns) {
                     eye[i * columns + i] = *gain as f32;
                 }
@@ -241,17 +264,32 @@ fn fans(dims: &[usize]) -> (f64, f64) {
         [] => (1, 1),
         [n] => (*n, *n),
         [taps @ .., i, o] => {
-            let taps: usize = taps.iter().product();
-            (taps * i, taps * o)
+            let taps = taps.iter().fold(1usize, |all, &size| all.saturating_mul(size));
+            (taps.saturating_mul(*i), taps.saturating_mul(*o))
         }
     };
     // TF: a fan of 0 counts as 1.
     (fan_in.max(1) as f64, fan_out.max(1) as f64)
 }
 
+/// Numbers that sizes of a file or a mistake may have made too many for the memory.
+fn repeated<T: Copy>(value: T, n: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    if values.try_reserve_exact(n).is_err() {
+        let n_bytes = n.saturating_mul(size_of::<T>());
+        return Err(Error::shape(format!("there is not enough memory for {n} initial values of {n_bytes} bytes")));
+    }
+    values.resize(n, value);
+    Ok(values)
+}
+
+fn zeros(n: usize) -> Result<Vec<f32>> {
+    repeated(0.0, n)
+}
+
 fn filled(dtype: DType, dims: &[usize], value: f64) -> Result<Array> {
     fn repeat<T: Element>(one: &Array, dims: &[usize]) -> Result<Array> {
-        Array::from_vec(dims, vec![one.item::<T>()?; estimand_tensor::element_count(dims)?])
+        Array::from_vec(dims, repeated(one.item::<T>()?, estimand_tensor::element_count(dims)?)?)
     }
     let one = crate::tensor::scalar(dtype, value)?;
     match dtype {
@@ -265,39 +303,39 @@ fn filled(dtype: DType, dims: &[usize], value: f64) -> Result<Array> {
     }
 }
 
-fn uniform(stream: &Stream, n: usize, low: f64, high: f64) -> Vec<f32> {
-    let mut values = vec![0.0; n];
+fn uniform(stream: &Stream, n: usize, low: f64, high: f64) -> Result<Vec<f32>> {
+    let mut values = zeros(n)?;
     stream.fill_uniform_f32(0, n, &mut values);
     values.iter_mut().for_each(|v| *v = (low + f64::from(*v) * (high - low)) as f32);
-    values
+    Ok(values)
 }
 
-fn symmetric(stream: &Stream, n: usize, limit_squared: f64) -> Vec<f32> {
+fn symmetric(stream: &Stream, n: usize, limit_squared: f64) -> Result<Vec<f32>> {
     let limit = limit_squared.sqrt();
     uniform(stream, n, -limit, limit)
 }
 
-fn normal(stream: &Stream, n: usize, mean: f64, stddev: f64) -> Vec<f32> {
-    let mut values = vec![0.0; n];
+fn normal(stream: &Stream, n: usize, mean: f64, stddev: f64) -> Result<Vec<f32>> {
+    let mut values = zeros(n)?;
     stream.fill_normal_f32(0, n, &mut values);
     values.iter_mut().for_each(|v| *v = (mean + f64::from(*v) * stddev) as f32);
-    values
+    Ok(values)
 }
 
-fn truncated(stream: &Stream, n: usize, mean: f64, stddev: f64) -> Vec<f32> {
-    let mut values = vec![0.0; n];
+fn truncated(stream: &Stream, n: usize, mean: f64, stddev: f64) -> Result<Vec<f32>> {
+    let mut values = zeros(n)?;
     stream.fill_truncated_normal_f32(0, n, &mut values);
     values.iter_mut().for_each(|v| *v = (mean + f64::from(*v) * stddev) as f32);
-    values
+    Ok(values)
 }
 
 /// Gram-Schmidt (twice, for accuracy) on the rows or columns of a normal matrix, whichever are
 /// fewer.
-fn orthogonal(stream: &Stream, dims: &[usize], gain: f64) -> Vec<f32> {
+fn orthogonal(stream: &Stream, dims: &[usize], gain: f64) -> Result<Vec<f32>> {
     let columns = dims[dims.len() - 1];
     let rows: usize = dims[..dims.len() - 1].iter().product();
     let (count, length) = (rows.min(columns), rows.max(columns));
-    let sample = normal(stream, count * length, 0.0, 1.0);
+    let sample = normal(stream, count * length, 0.0, 1.0)?;
     let mut vectors: Vec<Vec<f64>> = Vec::with_capacity(count);
     for chunk in sample.chunks_exact(length.max(1)) {
         let mut v: Vec<f64> = chunk.iter().map(|&x| x.into()).collect();
@@ -312,7 +350,7 @@ fn orthogonal(stream: &Stream, dims: &[usize], gain: f64) -> Vec<f32> {
         vectors.push(v);
     }
     let at = |r: usize, c: usize| if rows <= columns { vectors[r][c] } else { vectors[c][r] };
-    (0..rows * columns).map(|i| (at(i / columns, i % columns) * gain) as f32).collect()
+    Ok((0..rows * columns).map(|i| (at(i / columns, i % columns) * gain) as f32).collect())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The part of the zip format that NPZ and Keras need: stored or deflated members, listed in the
-//! directory at the end; and archives of stored members.
+//! directory at the end; and archives of stored members. Archives of 4 GiB and more (Zip64) are
+//! read.
 
 use std::io::Read;
 
@@ -15,8 +16,16 @@ const LOCAL_SIZE: usize = 30;
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 
+/// The record of the end with eight-byte fields (Zip64), and what points to it.
+const END_64: &[u8] = b"PK\x06\x06";
+const END_64_SIZE: usize = 56;
+const LOCATOR: &[u8] = b"PK\x06\x07";
+const LOCATOR_SIZE: usize = 20;
+
 /// The value of a four-byte field whose number needs more bytes and is stored elsewhere.
-const ELSEWHERE: usize = u32::MAX as usize;
+const ELSEWHERE: u64 = u32::MAX as u64;
+/// The extra field of an entry that has such numbers in eight bytes each.
+const LARGE: u16 = 1;
 
 /// A file in an archive.
 #[derive(Clone, Copy)]
@@ -46,7 +55,7 @@ pub fn members<'a>(archive: &'a [u8], limits: &Limits) -> Result<Vec<Member<'a>>
         directory = rest;
     }
     check_apart(&members)?;
-    let unpacked = members.iter().map(|member| member.size as u64).sum();
+    let unpacked = members.iter().fold(0u64, |sum, member| sum.saturating_add(member.size as u64));
     limits.check_unpacked(unpacked, &format!("{n_members} members"))?;
     limits.check_ratio(unpacked, archive.len() as u64)?;
     Ok(members)
@@ -69,16 +78,48 @@ fn directory(archive: &[u8]) -> Result<(usize, &[u8])> {
     let from = archive.len().saturating_sub(END_SIZE + usize::from(u16::MAX));
     let end = archive[from..].windows(END_SIZE).rposition(|end| end.starts_with(END)).ok_or_else(|| {
         Error::data(format!("the file has {} bytes but no end of a zip archive", archive.len()))
-            .help("the file was cut short, or is no archive; NPZ files are written by numpy.savez")
+            .help("the file was cut short, or is no archive, as .npz and .keras files are")
     })?;
-    let end = &archive[from + end..];
-    let (n_members, offset) = (u16_at(end, 10), u32_at(end, 16));
-    if offset == ELSEWHERE {
-        return Err(too_large());
+    let place = from + end;
+    let end = &archive[place..];
+    let (mut n_members, mut offset) = (u64::from(u16_at(end, 10)), u32_at(end, 16));
+    if offset == ELSEWHERE || n_members == u64::from(u16::MAX) {
+        // Only a locator says that the numbers are elsewhere: they may be so large by chance.
+        let locator = place.checked_sub(LOCATOR_SIZE).map(|at| &archive[at..place]);
+        if let Some(locator) = locator.filter(|locator| locator.starts_with(LOCATOR)) {
+            let end = usize::try_from(u64_at(locator, 8)).ok().and_then(|at| archive.get(at..));
+            let end = end.filter(|end| end.len() >= END_64_SIZE && end.starts_with(END_64));
+            let end =
+                end.ok_or_else(|| Error::data("the end of the large archive (Zip64) is not where the file says"))?;
+            (n_members, offset) = (u64_at(end, 32), u64_at(end, 48));
+        }
     }
-    let directory =
-        archive.get(offset..).ok_or_else(|| Error::data("the archive's directory lies outside the file"))?;
-    Ok((usize::from(n_members), directory))
+    let directory = usize::try_from(offset).ok().and_then(|offset| archive.get(offset..));
+    let directory = directory.ok_or_else(|| Error::data("the archive's directory lies outside the file"))?;
+    Ok((usize::try_from(n_members).unwrap_or(usize::MAX), directory))
+}
+
+/// Takes the numbers of an entry that need eight bytes from its extra fields: those that are
+/// `ELSEWHERE`, in this order.
+fn take_large(extra: &[u8], numbers: [&mut u64; 3]) -> Result<()> {
+    let mut missing = numbers.into_iter().filter(|number| **number == ELSEWHERE).peekable();
+    if missing.peek().is_none() {
+        return Ok(());
+    }
+    let mut rest = extra;
+    while let Some((head, after)) = rest.split_first_chunk::<4>() {
+        let Some((field, others)) = after.split_at_checked(u16_at(head, 2).into()) else { break };
+        if u16_at(head, 0) == LARGE {
+            let mut values = field.chunks_exact(8).map(|bytes| u64_at(bytes, 0));
+            for number in missing {
+                *number =
+                    values.next().ok_or_else(|| Error::data("the large numbers of the entry (Zip64) are cut off"))?;
+            }
+            return Ok(());
+        }
+        rest = others;
+    }
+    Err(Error::data("the entry has no large numbers (Zip64), which it should have"))
 }
 
 fn entry<'a>(archive: &'a [u8], directory: &'a [u8]) -> Result<(Member<'a>, &'a [u8])> {
@@ -89,12 +130,12 @@ fn entry<'a>(archive: &'a [u8], directory: &'a [u8]) -> Result<(Member<'a>, &'a 
     }
     let (name, rest) = rest.split_at_checked(u16_at(head, 28).into()).ok_or_else(outside)?;
     let name = std::str::from_utf8(name).map_err(|_| Error::data("the name of the entry is not UTF-8"))?;
-    let n_skipped = usize::from(u16_at(head, 30)) + usize::from(u16_at(head, 32));
-    let rest = rest.get(n_skipped..).ok_or_else(outside)?;
-    let (packed_size, size, offset) = (u32_at(head, 20), u32_at(head, 24), u32_at(head, 42));
-    if [packed_size, size, offset].contains(&ELSEWHERE) {
-        return Err(too_large());
-    }
+    let (extra, rest) = rest.split_at_checked(u16_at(head, 30).into()).ok_or_else(outside)?;
+    let rest = rest.get(usize::from(u16_at(head, 32))..).ok_or_else(outside)?;
+    let (mut packed_size, mut size, mut offset) = (u32_at(head, 20), u32_at(head, 24), u32_at(head, 42));
+    take_large(extra, [&mut size, &mut packed_size, &mut offset])?;
+    let number = |n: u64| usize::try_from(n).map_err(|_| outside());
+    let (packed_size, size, offset) = (number(packed_size)?, number(size)?, number(offset)?);
     if u16_at(head, 8) & 1 != 0 {
         return Err(Error::data(format!("`{name}` is encrypted")));
     }
@@ -110,20 +151,24 @@ fn entry<'a>(archive: &'a [u8], directory: &'a [u8]) -> Result<(Member<'a>, &'a 
 }
 
 fn too_large() -> Error {
-    Error::data("the archive is in the Zip64 format, which is not supported")
-        .help("save arrays of 4 GiB and more as single files, with numpy.save")
+    Error::data("the archive is to have 4 GiB or more, or 65,536 members or more, which are read and not written")
 }
 
 impl Member<'_> {
+    /// The number of bytes that it unpacks to.
+    pub fn size(&self) -> u64 {
+        self.size as u64
+    }
+
     /// Decompresses the member and verifies its checksum.
     pub fn unpack(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let unpacked = match self.method {
             STORED => (&mut &*self.packed).read_to_end(&mut bytes),
             // Reads one byte more than the claimed size, to detect a longer member.
-            DEFLATED => {
-                flate2::read::DeflateDecoder::new(self.packed).take(self.size as u64 + 1).read_to_end(&mut bytes)
-            }
+            DEFLATED => flate2::read::DeflateDecoder::new(self.packed)
+                .take((self.size as u64).saturating_add(1))
+                .read_to_end(&mut bytes),
             other => {
                 return Err(Error::data(format!(
                     "the member is compressed by method {other}; expected 0 (stored) or 8 (deflated)"
@@ -158,7 +203,7 @@ pub fn write(members: &[(&str, &[u8])]) -> Result<Vec<u8>> {
     for (name, bytes) in members {
         let mut crc = flate2::Crc::new();
         crc.update(bytes);
-        let small = |n: usize| u32::try_from(n).ok().filter(|&n| n as usize != ELSEWHERE).ok_or_else(too_large);
+        let small = |n: usize| u32::try_from(n).ok().filter(|&n| u64::from(n) != ELSEWHERE).ok_or_else(too_large);
         let (size, offset) = (small(bytes.len())?.to_le_bytes(), small(archive.len())?.to_le_bytes());
         let n_name = u16::try_from(name.len()).map_err(|_| Error::data(format!("the name `{name}` is too long")))?;
         // Version 2.0, UTF-8 names, stored, 1980-01-01.
@@ -197,8 +242,12 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> usize {
-    usize::from(u16_at(bytes, at)) | usize::from(u16_at(bytes, at + 2)) << 16
+fn u32_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u16_at(bytes, at)) | u64::from(u16_at(bytes, at + 2)) << 16
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u32_at(bytes, at) | u32_at(bytes, at + 4) << 32
 }
 
 #[cfg(test)]

@@ -4,3 +4,4 @@
 mod bad_input;
 mod idx;
 mod numpy;
+mod zip64;

@@ -37,6 +37,7 @@ mod history;
 mod input;
 mod json;
 mod layout;
+mod lazy_state;
 mod model;
 mod names;
 mod on_batch;

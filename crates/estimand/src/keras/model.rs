@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_data::Position;
-use estimand_graph::{Graph, Role, State, Tensor};
+use estimand_graph::{Graph, Role, Tensor, Variables};
 use estimand_nn::layer::AsInputs;
 use estimand_tensor::{Array, DType, Error, Mode, Result, Shape};
 use indexmap::{IndexMap, IndexSet};
@@ -112,7 +112,7 @@ impl Model {
             trainable: true,
             variables: Vec::new(),
             specs: IndexMap::new(),
-            weights: Weights::new(RunConfig::new().executor())?,
+            weights: Weights::new(RunConfig::new().executor()),
             settings: None,
             programs: Programs::default(),
             stop_training: false,
@@ -159,23 +159,33 @@ impl Model {
         };
         let body = graph.body();
         self.specs = body.variables().iter().map(|(_, var)| (var.name.clone(), spec(var))).collect();
-        Ok(replay.shares())
+        let mut total = Some(0usize);
+        for spec in self.specs.values() {
+            total = total.and_then(|total| total.checked_add(spec.bytes)).filter(|&total| total < isize::MAX as usize);
+        }
+        match total {
+            Some(_) => Ok(replay.shares()),
+            None => Err(Error::shape(format!("the weights of model `{}` do not fit into memory", self.name()))
+                .help("check the sizes of its layers")),
+        }
     }
 
-    /// Gives all weights their initial values, and those of other models the values they have.
+    /// Gives all weights their initial values, and those of other models the values they have. They
+    /// are computed when somebody asks for one.
     fn place(&mut self, seed: u64) -> Result<()> {
-        self.weights.begin(self.fresh_state(seed)?)?;
+        let variables = self.fresh_variables()?;
         (self.weights.seed, self.weights.step) = (seed, 0);
+        self.weights.begin(variables)?;
         self.forget_programs();
         Ok(())
     }
 
     /// Drops all values but those of the model's own weights.
     pub(super) fn keep_weights_only(&mut self) -> Result<()> {
-        let mut state = self.fresh_state(self.weights.seed)?;
-        let values = self.get_weights()?;
-        self.weight_names().zip(&values).try_for_each(|(name, value)| state.write(name, value))?;
-        self.weights.replace(state);
+        let (variables, values) = (self.fresh_variables()?, self.get_weights()?);
+        let names: Vec<String> = self.weight_names().map(str::to_string).collect();
+        self.weights.replace(variables);
+        self.weights.write_all(names.iter().map(String::as_str).zip(&values))?;
         self.forget_programs();
         Ok(())
     }
@@ -189,12 +199,13 @@ impl Model {
         self.forget_slots();
     }
 
-    fn fresh_state(&self, seed: u64) -> Result<Box<dyn State>> {
+    fn fresh_variables(&self) -> Result<Variables> {
         let graph = Graph::with_mode(Mode::Train);
         let places = self.recipe.placeholders(&graph);
         Replay::new(&self.recipe).call(&graph, &places, Flags::default());
         graph.check()?;
-        self.weights.executor.place(graph.body().variables(), seed)
+        let variables = graph.body().variables().clone();
+        Ok(variables)
     }
 
     /// The model's name: `sequential` or `model`, unless it was given.

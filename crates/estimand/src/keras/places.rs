@@ -7,12 +7,14 @@
 
 use std::collections::HashMap;
 
+use estimand_graph::Graph;
 use estimand_nn::config::Json;
-use estimand_tensor::Result;
+use estimand_tensor::{Mode, Result};
 
 use crate::keras::json::KerasVersion;
 use crate::keras::model::Model;
 use crate::keras::recipe::{Recipe, Step};
+use crate::keras::replay::{Flags, Replay};
 
 /// The place of some weights of a layer.
 pub(super) struct Place {
@@ -55,12 +57,7 @@ fn collect(
 ) -> Result<()> {
     let (mut names, mut n_weighted) = (Names::default(), 0);
     for (layer, &n) in recipe.layers.iter().zip(counts) {
-        let kind = match &layer.step {
-            Step::Input(_) => "input_layer".to_string(),
-            Step::Layer(inner) => inner.kind().to_string(),
-            Step::Model(recipe) => recipe.class_name().to_lowercase(),
-        };
-        let path = format!("{path}/{}", names.next(&kind));
+        let path = format!("{path}/{}", names.next(&group_of(&layer.step)));
         let object = format!("{object}/layer_with_weights-{n_weighted}");
         n_weighted += usize::from(n > 0);
         match &layer.step {
@@ -78,21 +75,56 @@ fn collect(
                 }
             }
             Step::Model(recipe) => {
-                let model = Model::of(Recipe::clone(recipe))?;
                 let layers = format!("{path}/layers");
-                collect(recipe, &model.recipe_counts(), (&layers, &object), version, places)?;
+                collect(recipe, &counts_of(recipe)?, (&layers, &object), version, places)?;
             }
         }
     }
     Ok(())
 }
 
+/// The number of weights of each layer of a model.
+fn counts_of(recipe: &Recipe) -> Result<Vec<usize>> {
+    let graph = Graph::with_mode(Mode::Train);
+    let mut replay = Replay::new(recipe);
+    replay.call(&graph, &recipe.placeholders(&graph), Flags::default());
+    graph.check()?;
+    Ok(replay.variables().iter().map(Vec::len).collect())
+}
+
+/// The paths of all layers in a `.weights.h5`, those of models inside among them.
+#[cfg(feature = "keras_files")]
+pub(super) fn paths(recipe: &Recipe) -> Vec<(String, &Step)> {
+    fn collect<'a>(recipe: &'a Recipe, path: &str, found: &mut Vec<(String, &'a Step)>) {
+        let mut names = Names::default();
+        for layer in &recipe.layers {
+            let path = format!("{path}/{}", names.next(&group_of(&layer.step)));
+            match &layer.step {
+                Step::Model(inner) => collect(inner, &format!("{path}/layers"), found),
+                step => found.push((path, step)),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(recipe, "layers", &mut found);
+    found
+}
+
+/// The name of the group of a layer, without a number.
+fn group_of(step: &Step) -> String {
+    match step {
+        Step::Input(_) => "input_layer".to_string(),
+        Step::Layer(layer) => layer.kind().to_string(),
+        Step::Model(recipe) => recipe.class_name().to_lowercase(),
+    }
+}
+
 /// `dense`, `dense_1`, and so on.
 #[derive(Default)]
-struct Names(HashMap<String, usize>);
+pub(super) struct Names(HashMap<String, usize>);
 
 impl Names {
-    fn next(&mut self, kind: &str) -> String {
+    pub(super) fn next(&mut self, kind: &str) -> String {
         let n = self.0.entry(kind.to_string()).or_insert(0);
         *n += 1;
         if *n == 1 { kind.to_string() } else { format!("{kind}_{}", *n - 1) }

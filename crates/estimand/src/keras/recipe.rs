@@ -25,7 +25,13 @@ pub(super) struct Recipe {
     pub inputs: Vec<usize>,
     /// The calls that make the outputs, and which of their results.
     pub outputs: Vec<(usize, usize)>,
+    /// The number of calls, with those of the models inside.
+    pub n_calls: usize,
 }
+
+/// The most calls that a model may have, with those of the models inside: each is a part of its
+/// graph. A few models inside of each other make billions of them.
+pub(super) const MAX_CALLS: usize = 100_000;
 
 #[derive(Clone)]
 pub(super) struct RecipeLayer {
@@ -148,6 +154,14 @@ impl Step {
             Step::Input(_) => "input",
             Step::Layer(layer) => layer.kind(),
             Step::Model(recipe) => recipe.kind(),
+        }
+    }
+
+    /// The number of calls that one call is.
+    pub fn n_calls(&self) -> usize {
+        match self {
+            Step::Input(_) | Step::Layer(_) => 1,
+            Step::Model(recipe) => recipe.n_calls,
         }
     }
 

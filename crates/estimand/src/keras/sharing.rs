@@ -4,34 +4,37 @@
 //! [`Sharing`], which points to the state that was changed last. Before a model uses its weights,
 //! it copies those that another model has changed since. Models that share nothing copy nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use estimand_graph::State;
+use estimand_graph::executor::misfit;
 use estimand_tensor::{Array, Error, Result};
+
+use super::lazy_state::LazyState;
 
 /// The variables of a model. Models that share layers read them from each other.
 pub(super) struct Values(Mutex<Versioned>);
 
 /// A state, and a number that no other state has had and that changes with it.
 pub(super) struct Versioned {
-    state: Box<dyn State>,
+    state: LazyState,
     version: u64,
 }
 
 impl Versioned {
-    pub fn state(&self) -> &dyn State {
-        &*self.state
+    /// The state, whose values stay as they are.
+    pub fn state(&mut self) -> &mut LazyState {
+        &mut self.state
     }
 
     /// The state, which is about to change.
-    pub fn state_mut(&mut self) -> &mut dyn State {
+    pub fn state_mut(&mut self) -> &mut LazyState {
         self.version = next_version();
-        &mut *self.state
+        &mut self.state
     }
 
-    pub fn replace(&mut self, state: Box<dyn State>) {
+    pub fn replace(&mut self, state: LazyState) {
         (self.state, self.version) = (state, next_version());
     }
 }
@@ -42,7 +45,7 @@ fn next_version() -> u64 {
 }
 
 impl Values {
-    pub fn new(state: Box<dyn State>) -> Arc<Values> {
+    pub fn new(state: LazyState) -> Arc<Values> {
         Arc::new(Values(Mutex::new(Versioned { state, version: next_version() })))
     }
 
@@ -90,22 +93,44 @@ impl Share {
         }
     }
 
-    /// Takes the weights of the model that made the layer. If this is the first one, its own are
-    /// the newest.
+    /// The weights are those of the model that made the layer, and are copied when somebody asks
+    /// for them. If this is the first model, its own are the newest.
     pub fn join(&self, values: &Arc<Values>) -> Result<()> {
-        if self.sharing.lock().is_none() {
-            self.claim(values);
-        }
+        self.claim_if_first(values);
         self.seen.store(0, Ordering::Relaxed);
-        self.catch_up(values)
+        let Some(owner) = self.owner_besides(values) else { return Ok(()) };
+        for (own, theirs) in self.names.iter().zip(owner.names.iter()) {
+            let given = owner.values.lock().state().spec(theirs)?;
+            let held = values.lock().state().spec(own)?;
+            if given != held {
+                return Err(self.misfit(misfit(own, (given.0, &given.1), (held.0, &held.1))));
+            }
+        }
+        Ok(())
+    }
+
+    fn claim_if_first(&self, values: &Arc<Values>) {
+        let mut owner = self.sharing.lock();
+        if owner.is_none() {
+            *owner = Some(Owner { values: values.clone(), names: self.names.clone() });
+        }
+    }
+
+    /// The other model that has the newest weights.
+    fn owner_besides(&self, values: &Arc<Values>) -> Option<Owner> {
+        self.sharing.lock().clone().filter(|owner| !Arc::ptr_eq(&owner.values, values))
+    }
+
+    /// Whether the layer has no other weights than these.
+    pub fn is_within(&self, names: &HashSet<&str>) -> bool {
+        self.names.iter().all(|name| names.contains(name.as_str()))
     }
 
     /// Copies the weights that another model has changed since the last time.
     pub fn catch_up(&self, values: &Arc<Values>) -> Result<()> {
-        let owner = self.sharing.lock().clone();
-        let Some(owner) = owner.filter(|owner| !Arc::ptr_eq(&owner.values, values)) else { return Ok(()) };
+        let Some(owner) = self.owner_besides(values) else { return Ok(()) };
         // Never two states at once: two models may read from each other.
-        let theirs = owner.values.lock();
+        let mut theirs = owner.values.lock();
         let version = theirs.version;
         if version == self.seen.load(Ordering::Relaxed) {
             return Ok(());

@@ -1,12 +1,14 @@
 //! The values that all programs of a model share: weights, and what its optimizer keeps.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use estimand_engine::Compiled;
-use estimand_graph::{Executor, Role, RunArgs, State, Variables};
+use estimand_graph::{Executor, Role, RunArgs, Variables};
 use estimand_tensor::{Array, Result};
 use indexmap::{IndexMap, IndexSet};
 
+use super::lazy_state::LazyState;
 use super::sharing::{Share, Values};
 
 /// The values that all programs of a model share.
@@ -26,10 +28,10 @@ pub(super) struct Weights {
 
 impl Weights {
     /// No variables yet.
-    pub fn new(executor: Arc<dyn Executor>) -> Result<Weights> {
-        let values = Values::new(executor.place(&Variables::default(), 0)?);
+    pub fn new(executor: Arc<dyn Executor>) -> Weights {
+        let values = Values::new(LazyState::new(executor.clone(), Variables::default(), 0));
         let (names, pending) = (IndexSet::new(), IndexMap::new());
-        Ok(Weights { executor, values, shares: Vec::new(), seed: 0, step: 0, names, pending })
+        Weights { executor, values, shares: Vec::new(), seed: 0, step: 0, names, pending }
     }
 
     /// The layers of the model, whose weights other models may use too.
@@ -37,14 +39,16 @@ impl Weights {
         self.shares = shares;
     }
 
-    /// Takes a state with initial values. Weights of layers that belong to other models are theirs.
-    pub fn begin(&mut self, state: Box<dyn State>) -> Result<()> {
-        self.values.lock().replace(state);
+    /// Takes variables with initial values. Weights of layers that belong to other models are
+    /// theirs.
+    pub fn begin(&mut self, variables: Variables) -> Result<()> {
+        self.replace(variables);
         self.shares.iter().try_for_each(|share| share.join(&self.values))
     }
 
-    /// Takes a state with the same weights.
-    pub fn replace(&mut self, state: Box<dyn State>) {
+    /// Takes other variables, without values.
+    pub fn replace(&mut self, variables: Variables) {
+        let state = LazyState::new(self.executor.clone(), variables, self.seed);
         self.values.lock().replace(state);
     }
 
@@ -71,7 +75,7 @@ impl Weights {
 
     pub fn read_all<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Array>> {
         self.catch_up()?;
-        let values = self.values.lock();
+        let mut values = self.values.lock();
         names.into_iter().map(|name| values.state().read(name)).collect()
     }
 
@@ -80,7 +84,12 @@ impl Weights {
     }
 
     pub fn write_all<'a>(&mut self, values: impl IntoIterator<Item = (&'a str, &'a Array)>) -> Result<()> {
-        self.own()?;
+        let values: Vec<(&str, &Array)> = values.into_iter().collect();
+        let names: HashSet<&str> = values.iter().map(|(name, _)| *name).collect();
+        // Nobody needs the weights of another model if all of them are written here.
+        let others = self.shares.iter().filter(|share| !share.is_within(&names));
+        others.clone().try_for_each(|share| share.catch_up(&self.values))?;
+        self.shares.iter().for_each(|share| share.claim(&self.values));
         let mut own = self.values.lock();
         values.into_iter().try_for_each(|(name, value)| own.state_mut().write(name, value))
     }
@@ -88,7 +97,7 @@ impl Weights {
     /// Adds the variables of a program, with values that were restored before.
     pub fn extend(&mut self, variables: &Variables) -> Result<()> {
         let mut values = self.values.lock();
-        values.state_mut().extend(variables, self.seed)?;
+        values.state_mut().placed()?.extend(variables, self.seed)?;
         for (_, spec) in variables.iter().filter(|(_, spec)| spec.role != Role::Local) {
             self.names.insert(spec.name.clone());
             if let Some(value) = self.pending.shift_remove(&spec.name) {
@@ -100,9 +109,9 @@ impl Weights {
 
     /// Reads the state, with what other models have changed.
     #[cfg(feature = "onnx")]
-    pub fn with_state<T>(&self, read: impl FnOnce(&dyn State) -> Result<T>) -> Result<T> {
+    pub fn with_state<T>(&self, read: impl FnOnce(&dyn estimand_graph::State) -> Result<T>) -> Result<T> {
         self.catch_up()?;
-        read(self.values.lock().state())
+        read(self.values.lock().state().placed()?)
     }
 
     /// Runs a program on feeds that its host part has prepared. A training step is counted.
@@ -110,11 +119,11 @@ impl Weights {
         let args = RunArgs { feeds, step: self.step, seed: self.seed, ..RunArgs::default() };
         if compiled.program().trains() {
             self.own()?;
-            compiled.step_prepared(self.values.lock().state_mut(), args, outputs)?;
+            compiled.step_prepared(self.values.lock().state_mut().placed()?, args, outputs)?;
             self.step += 1;
             return Ok(());
         }
         self.catch_up()?;
-        compiled.forward_prepared(self.values.lock().state(), args, outputs)
+        compiled.forward_prepared(self.values.lock().state().placed()?, args, outputs)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use estimand_tensor::{Error, Result};
 
-use super::recipe::{Recipe, RecipeCall, RecipeLayer, Step};
+use super::recipe::{MAX_CALLS, Recipe, RecipeCall, RecipeLayer, Step};
 use super::symbol::KerasTensor;
 
 impl Recipe {
@@ -122,8 +122,14 @@ impl Walk {
                 return Err(Error::config(text).at(value.call.layer.0.site).help("add it to the list of inputs"));
             }
         }
+        let n_calls = self.calls.iter().map(|value| value.call.layer.0.step.n_calls()).fold(0, usize::saturating_add);
+        if n_calls > MAX_CALLS {
+            let text = format!("model `{name}` has {n_calls} calls of layers, with those of the models inside");
+            return Err(Error::config(format!("{text}; expected at most {MAX_CALLS}")));
+        }
         let layers = self.named_layers(name, &ids)?;
         Ok(Recipe {
+            n_calls,
             name: name.to_string(),
             is_sequential: false,
             layers,

@@ -27,6 +27,9 @@ impl Field for bool {
     }
 }
 
+/// The largest size that a document may say. Products of a few sizes then fit into 64 bits.
+pub const MAX_SIZE: usize = i32::MAX as usize;
+
 impl Field for usize {
     fn write(&self) -> Result<Value> {
         Ok((*self).into())
@@ -34,7 +37,11 @@ impl Field for usize {
 
     fn read(node: &Node<'_>) -> Result<usize> {
         let number = node.value().as_u64().and_then(|n| usize::try_from(n).ok());
-        number.ok_or_else(|| node.expected("a whole number from 0"))
+        match number {
+            Some(number) if number > MAX_SIZE => Err(node.expected(&format!("a number of at most {MAX_SIZE}"))),
+            Some(number) => Ok(number),
+            None => Err(node.expected("a whole number from 0")),
+        }
     }
 }
 

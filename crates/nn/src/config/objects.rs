@@ -66,6 +66,10 @@ impl Field for Initializer {
                 let text = format!("an initial value of {} numbers cannot be written as JSON", array.len());
                 return Err(Error::unsupported(text).help("take an initializer with a rule, or warm start"));
             }
+            Initializer::Runs(runs) => {
+                let text = format!("the initial values {runs:?} cannot be written as JSON");
+                return Err(Error::unsupported(text).help("take an initializer with a rule, or warm start"));
+            }
             Initializer::RandomUniform { low, high } => {
                 ("RandomUniform", json!({"minval": low.write()?, "maxval": high.write()?, "seed": null}))
             }
@@ -136,6 +140,9 @@ impl Field for Initializer {
             // Here random numbers follow from the seed of the run and the variable's name.
             fields.ignored("seed");
             fields.only_read("dtype", &["float32".into(), Value::Null]);
+            // Newer releases of Keras 3 can say which axes count as inputs.
+            fields.only_read("input_axes", &[Value::Null]);
+            fields.only_read("output_axes", &[Value::Null]);
             initializer
         });
         read.map_err(|error| if found.config.is_some() { error } else { error.context(format!("at {}", node.path())) })

@@ -11,9 +11,9 @@ use estimand_wire::temporary::write_whole;
 use serde_json::json;
 
 use super::compiled::{self, Training};
-use super::legacy;
 use super::options::{LoadModel, SaveModel};
-use crate::keras::json::{KerasVersion, model_from_json};
+use super::{learned, legacy};
+use crate::keras::json::{KerasVersion, model_from_document};
 use crate::keras::model::Model;
 
 const CONFIG: &str = "config.json";
@@ -43,7 +43,7 @@ pub fn load_model_with(path: impl AsRef<Path>, objects: &CustomObjects, options:
         false => Parts::of_legacy(File::open(path, &Limits::default())?, compiles),
     };
     let load = |parts: Parts| {
-        let mut model = model_from_json(&parts.config, objects)?;
+        let mut model = model_from_document(&parts.config, objects)?;
         let values = model.read_weights(&parts.weights)?;
         model.set_weights(&values)?;
         compiled::load(&mut model, parts.training.as_ref(), &parts.weights, objects, options, site)?;
@@ -54,7 +54,7 @@ pub fn load_model_with(path: impl AsRef<Path>, objects: &CustomObjects, options:
 
 /// The parts of a file.
 struct Parts {
-    config: String,
+    config: Json,
     training: Option<Training>,
     weights: File,
 }
@@ -62,17 +62,17 @@ struct Parts {
 impl Parts {
     /// With `compiles`, also what the file says of training.
     fn of_archive(archive: &[u8], compiles: bool) -> Result<Parts> {
-        let config = text(member(archive, CONFIG)?)?;
-        let document = config::parse(&config)?;
+        let archive = Archive::of(archive)?;
+        let (document, weights) = archive.model()?;
         let training = match &document["compile_config"] {
             Json::Object(fields) if compiles && !fields.is_empty() => {
-                let metadata = config::parse(&text(member(archive, METADATA)?)?)?;
+                let metadata = config::parse(&archive.text(METADATA, &Limits::default())?)?;
                 let version = version(metadata["keras_version"].as_str());
                 Some(Training { config: document["compile_config"].clone(), version })
             }
             _ => None,
         };
-        Ok(Parts { config, training, weights: weights_in(archive)? })
+        Ok(Parts { config: document, training, weights })
     }
 
     fn of_legacy(file: File, compiles: bool) -> Result<Parts> {
@@ -91,7 +91,7 @@ impl Parts {
             }
             _ => None,
         };
-        Ok(Parts { config, training, weights: file })
+        Ok(Parts { config: config::parse(&config)?, training, weights: file })
     }
 }
 
@@ -108,35 +108,67 @@ pub(super) fn is_archive(path: &Path) -> bool {
 }
 
 /// The configuration and the weights in a `.keras` file.
-pub(super) fn open(path: &Path) -> Result<(String, File)> {
-    let archive = read(path)?;
-    Ok((text(member(&archive, CONFIG)?)?, weights_in(&archive)?))
-}
-
-fn text(config: Vec<u8>) -> Result<String> {
-    String::from_utf8(config).map_err(|_| Error::data("the configuration is not UTF-8"))
+pub(super) fn open(path: &Path) -> Result<(Json, File)> {
+    Archive::of(&read(path)?)?.model()
 }
 
 /// The weights in a `.keras` file.
 pub(super) fn weights_of(path: &Path) -> Result<File> {
-    weights_in(&read(path)?)
+    Archive::of(&read(path)?)?.weights()
 }
 
-fn weights_in(archive: &[u8]) -> Result<File> {
-    File::from_bytes(member(archive, WEIGHTS)?, &Limits::default())
+fn text(config: Vec<u8>) -> Result<String> {
+    String::from_utf8(config).map_err(|_| Error::data("the text is not UTF-8"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| Error::io(path, "read", &e))
 }
 
-fn member(archive: &[u8], name: &str) -> Result<Vec<u8>> {
-    let members = zip::members(archive, &Limits::default())?;
-    let Some(found) = members.iter().find(|member| member.name == name) else {
-        let help = "a .keras file is an archive that Keras' model.save(..) writes";
-        return Err(Error::data(format!("the archive has no member `{name}`")).help(help));
-    };
-    found.unpack().map_err(|error| error.context(format!("in the member `{name}`")))
+/// The members of a `.keras` file.
+pub(super) struct Archive<'a> {
+    members: Vec<zip::Member<'a>>,
+}
+
+impl<'a> Archive<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Archive<'a>> {
+        Ok(Archive { members: zip::members(bytes, &Limits::default())? })
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|member| member.name == name)
+    }
+
+    fn find(&self, name: &str) -> Result<&zip::Member<'a>> {
+        self.members.iter().find(|member| member.name == name).ok_or_else(|| {
+            let help = "a .keras file is an archive that Keras' model.save(..) writes";
+            Error::data(format!("the archive has no member `{name}`")).help(help)
+        })
+    }
+
+    /// A member that is a text.
+    pub(super) fn text(&self, name: &str, limits: &Limits) -> Result<String> {
+        let member = self.find(name)?;
+        if member.size() > limits.text_bytes {
+            let found = format!("the member `{name}` has {} bytes", member.size());
+            return Err(Limits::exceeded("text_bytes", limits.text_bytes, found));
+        }
+        member.unpack().and_then(text).map_err(|error| error.context(format!("in the member `{name}`")))
+    }
+
+    fn weights(&self) -> Result<File> {
+        let bytes = self.find(WEIGHTS)?.unpack();
+        let file = bytes.and_then(|bytes| File::from_bytes(bytes, &Limits::default()));
+        file.map_err(|error| error.context(format!("in the member `{WEIGHTS}`")))
+    }
+
+    /// The configuration, with what layers have learned, and the weights.
+    fn model(&self) -> Result<(Json, File)> {
+        let mut document = config::parse(&self.text(CONFIG, &Limits::default())?)?;
+        let weights = self.weights()?;
+        learned::complete(&mut document, &learned::Sources { archive: self, weights: &weights })?;
+        Ok((document, weights))
+    }
 }
 
 impl Model {

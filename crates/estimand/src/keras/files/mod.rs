@@ -1,13 +1,14 @@
 //! The files of Keras: `.weights.h5`, legacy `.h5`, and `.keras`.
 //!
 //! `legacy` reads the older form. `archive` is about whole models, `compiled` about their
-//! optimizers, losses and metrics, `options` says how they are read and written. `by_name` loads
-//! the layers that have the same names, and `named` gives the weights of any file names for a warm
-//! start.
+//! optimizers, losses and metrics, `learned` about vocabularies, `options` says how they are read
+//! and written. `by_name` loads the layers that have the same names, and `named` gives the weights
+//! of any file names for a warm start.
 
 mod archive;
 mod by_name;
 mod compiled;
+mod learned;
 mod legacy;
 mod named;
 mod options;
@@ -96,6 +97,7 @@ impl Model {
                 writer.dataset(&format!("{path}/vars/{i}"), &value)?;
             }
         }
+        learned::write_term_weights(self, &mut writer)?;
         Ok(writer)
     }
 }

@@ -7,12 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use estimand_hdf5::{File, Group, Node};
-use estimand_nn::config::CustomObjects;
+use estimand_nn::config::{CustomObjects, Json};
 use estimand_tensor::{Array, Error, Limits, Result};
 use indexmap::IndexMap;
 
 use super::{archive, legacy};
-use crate::keras::json::{KerasVersion, model_from_json};
+use crate::keras::json::{KerasVersion, model_from_document};
 use crate::keras::places;
 
 /// An open file of Keras, by the names of weights.
@@ -68,10 +68,10 @@ fn of_file(file: &File) -> Result<Found> {
 }
 
 /// The names of the model's variables, and the places of their weights.
-fn of_archive(config: &str, file: &File) -> Result<Found> {
+fn of_archive(config: &Json, file: &File) -> Result<Found> {
     let mut paths = IndexMap::new();
     places_in(&file.root(), &mut paths)?;
-    let model = match model_from_json(config, &CustomObjects::new()) {
+    let model = match model_from_document(config, &CustomObjects::new()) {
         Ok(model) => model,
         // The weights are still there under their places.
         Err(error) => {

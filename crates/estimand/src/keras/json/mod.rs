@@ -9,9 +9,11 @@ mod versions;
 mod write;
 
 use estimand_graph::Graph;
-use estimand_nn::config::{Json, Node};
+use estimand_nn::config::{Json, MAX_SIZE, Node};
 use estimand_tensor::{Dim, Result, Shape};
 
+#[cfg(feature = "keras_files")]
+pub(super) use read::model_from_document;
 pub use read::model_from_json;
 pub use write::KerasVersion;
 
@@ -22,8 +24,8 @@ fn read_shape(node: &Node<'_>) -> Result<Shape> {
     let size = |axis: &Node<'_>| match axis.value() {
         Json::Null => Ok(Graph::ANY),
         value => {
-            let size = value.as_u64().and_then(|size| usize::try_from(size).ok());
-            size.map(Dim::Known).ok_or_else(|| axis.expected("a size or null"))
+            let size = value.as_u64().and_then(|size| usize::try_from(size).ok()).filter(|&size| size <= MAX_SIZE);
+            size.map(Dim::Known).ok_or_else(|| axis.expected(&format!("a size or null, with sizes up to {MAX_SIZE}")))
         }
     };
     rest.iter().map(size).collect()

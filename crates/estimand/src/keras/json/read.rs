@@ -32,8 +32,13 @@ use crate::keras::symbol::{KerasTensor, SharedLayer};
 /// ```
 #[track_caller]
 pub fn model_from_json(text: &str, objects: &CustomObjects) -> Result<Model> {
-    let document = config::parse(text)?;
-    read(&Node::root(&document, objects))
+    model_from_document(&config::parse(text)?, objects)
+}
+
+/// Reads the architecture of a model from parsed JSON.
+#[track_caller]
+pub(in crate::keras) fn model_from_document(document: &Json, objects: &CustomObjects) -> Result<Model> {
+    read(&Node::root(document, objects))
 }
 
 /// Operations that Keras 3 writes down where a layer makes a mask.

@@ -32,9 +32,14 @@ pub(super) fn adapt(json: &mut Json, version: KerasVersion, layer: &str) -> Resu
         table.iter().find(|(known, _)| *known == class).map_or(&[], |(_, fields)| fields)
     };
     let (old, new) = (of_class(&ONLY_KERAS_2), of_class(&ONLY_KERAS_3));
+    let is_discretization = class == "Discretization";
     let Some(config) = json.get_mut("config").and_then(Json::as_object_mut) else { return Ok(()) };
     if version == KerasVersion::Keras3 {
         old.iter().for_each(|field| drop(config.remove(*field)));
+        if is_discretization {
+            // Keras 3 converts the numbers to this dtype before it looks for their ranges.
+            config.insert("dtype".to_string(), "float32".into());
+        }
     } else if let Some(field) = new.iter().find(|field| config.contains_key(**field)) {
         let error = Error::unsupported(format!("the layer `{layer}` has the option `{field}`, which Keras 2 has not"));
         return Err(error.help("leave it at its default, or write the model for KerasVersion::Keras3"));

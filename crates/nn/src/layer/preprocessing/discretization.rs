@@ -75,9 +75,11 @@ impl Described for Discretization {
     fn fields(&self, fields: &mut Fields<'_>) -> Discretization {
         let own = self.bin_boundaries.as_ref().map(|all| all.iter().copied().map(Single).collect::<Vec<_>>());
         let boundaries = fields.value("bin_boundaries", &own);
+        let num_bins = fields.value("num_bins", &self.num_bins);
         Discretization {
+            // Keras 3 writes both for an adapted layer.
+            num_bins: num_bins.filter(|_| boundaries.is_none()),
             bin_boundaries: boundaries.map(|all| all.into_iter().map(|boundary| boundary.0).collect()),
-            num_bins: fields.value("num_bins", &self.num_bins),
             // The precision of Keras' quantiles. Those of `adapt` here are more precise.
             epsilon: fields.value("epsilon", &self.epsilon),
             output_mode: self.output_mode.field(fields, &MODES),

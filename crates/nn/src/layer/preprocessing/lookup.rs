@@ -67,6 +67,7 @@ impl Lookup {
 
     /// The fields of the tokens, which `TextVectorization` does not have.
     pub fn token_fields(self, fields: &mut Fields<'_>) -> Lookup {
+        // Newer releases of Keras 3 have other ways to spread unknown terms over their ids.
         fields.only_read("oov_method", &["floormod".into()]);
         fields.only_read("salt", &[Json::Null]);
         let num_oov_indices = fields.value("num_oov_indices", &self.num_oov_indices);

@@ -160,7 +160,7 @@ impl Described for TextVectorization {
             tokens: self.tokens.fields(fields),
             lookup: self.lookup.fields(fields, &MODES),
             output_sequence_length: fields.value("output_sequence_length", &self.output_sequence_length),
-            // Keras 3 writes the type in which layers compute, and not that of the texts.
+            // Keras 3 writes the dtype of its other layers here.
             config: self.config.fields_of(fields, "string", &["string", "float32"]),
         }
     }

@@ -2,7 +2,7 @@
 
 use estimand_graph::op::{Cell, CellFunction};
 use estimand_graph::{Axes, Initializer, RecurrentInputs, Tensor};
-use estimand_tensor::{Array, DType, Error, Shape};
+use estimand_tensor::{DType, Error, Shape};
 
 use super::super::affine::build_kernel;
 use super::super::weight_options::{BIAS, KERNEL, WeightOptions};
@@ -230,7 +230,7 @@ fn remembering(units: usize, initializer: Initializer) -> Result<Initializer, Er
     let other = match initializer {
         Initializer::Zeros => 0.0,
         Initializer::Ones => 1.0,
-        Initializer::Constant(value) => value as f32,
+        Initializer::Constant(value) => value,
         initializer => {
             return Err(Error::config(format!(
                 "the bias initializer is {initializer:?}, but the forget gate's bias starts at 1; expected a constant"
@@ -238,9 +238,7 @@ fn remembering(units: usize, initializer: Initializer) -> Result<Initializer, Er
             .help("call .unit_forget_bias(false)"));
         }
     };
-    let forget = units..2 * units;
-    let bias = (0..4 * units).map(|i| if forget.contains(&i) { 1.0 } else { other });
-    Ok(Initializer::Value(Array::from(bias.collect::<Vec<f32>>())))
+    Ok(Initializer::Runs(vec![(other, units), (1.0, units), (other, units.saturating_mul(2))]))
 }
 
 /// Dropout factors: 0 with probability `rate`, otherwise `1 / (1 - rate)`.

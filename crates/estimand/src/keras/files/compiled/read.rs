@@ -71,7 +71,7 @@ fn optimizer(root: &Node<'_>, is_trained: bool) -> Result<OptimizerChoice> {
     if let Some(class) = document["class_name"].as_str().and_then(|class| class.strip_prefix("Custom>")) {
         document["class_name"] = class.to_string().into();
     }
-    if let Some(config) = document["config"].as_object_mut() {
+    if let Some(config) = document.get_mut("config").and_then(Json::as_object_mut) {
         // Whether XLA compiles the updates does not change them.
         config.remove("jit_compile");
         // The average of Keras 3 begins otherwise than that of tf.keras 2.15, and is the same then.
@@ -215,7 +215,9 @@ fn metric(node: &Node<'_>, prefix: Option<&str>) -> Result<MetricChoice> {
     }
     let plain = |name: &str| prefix.and_then(|prefix| name.strip_prefix(prefix)).map(str::to_string);
     if let Some(name) = document["config"]["name"].as_str().and_then(plain) {
-        document["config"]["name"] = name.into();
+        if let Some(config) = document.get_mut("config").and_then(Json::as_object_mut) {
+            config.insert("name".to_string(), name.into());
+        }
     }
     let read = metric::read(&Node::root(&document, node.custom_objects()));
     read.map(MetricChoice::new).map_err(|error| error.context(format!("in {}", node.path())))

@@ -1,0 +1,87 @@
+//! Files and texts of a few hundred bytes that say huge sizes: an error, and no memory for them.
+
+use estimand::data::zip;
+use estimand::keras::{Sequential, load_model, model_from_json};
+use estimand::nn::config::Json;
+use estimand::prelude::*;
+use estimand::tensor::Limits;
+use serde_json::json;
+
+use crate::{Folder, objects, words};
+
+fn config_of(layer: Json, width: u64) -> String {
+    let input = json!({ "class_name": "InputLayer", "config": { "batch_shape": [null, width], "name": "x" } });
+    json!({ "class_name": "Sequential", "config": { "name": "s", "layers": [input, layer] } }).to_string()
+}
+
+fn dense(units: u64) -> Json {
+    json!({ "class_name": "Dense", "config": { "name": "dense", "units": units } })
+}
+
+/// A file with other layers than its weights have.
+#[test]
+fn sizes_are_compared_before_memory_is_taken() -> Result<()> {
+    let folder = Folder::new("hostile");
+    let (good, path) = (folder.0.join("good.keras"), folder.0.join("bad.keras"));
+    Sequential::new().input([1000]).add(Dense::new(1)).build()?.save(&good)?;
+    let bytes = std::fs::read(&good).unwrap();
+    let members = zip::members(&bytes, &Limits::default())?;
+    let parts: Vec<(&str, Vec<u8>)> = members.iter().map(|member| (member.name, member.unpack().unwrap())).collect();
+    let lstm = json!({ "class_name": "LSTM", "config": { "name": "lstm", "units": 400_000_000u64 } });
+    let cells = json!({ "class_name": "Embedding", "config": {
+        "name": "e", "input_dim": 2_000_000_000u64, "output_dim": 1000,
+        "embeddings_initializer": { "class_name": "Orthogonal", "config": {} } } });
+    let cases = [
+        // 4 TB of weights.
+        (config_of(dense(1_000_000_000), 1000), "expected [1000, 1000000000]"),
+        (config_of(dense(2_000_000_000), 2_000_000_000), "does not fit into the address space"),
+        (config_of(dense(1_000_000_000_000), 2), "a number of at most 2147483647, found 1000000000000"),
+        (
+            config_of(cells, 1).replace("\"name\":\"x\"", "\"name\":\"x\",\"dtype\":\"int64\""),
+            "there is no child `embedding`",
+        ),
+        (config_of(lstm, 3).replace("[null,3]", "[null,2,3]"), "lstm"),
+    ];
+    for (config, expected) in cases {
+        let parts: Vec<(&str, &[u8])> = parts
+            .iter()
+            .map(|(name, bytes)| (*name, if *name == "config.json" { config.as_bytes() } else { &bytes[..] }))
+            .collect();
+        std::fs::write(&path, zip::write(&parts)?).unwrap();
+        words(load_model(&path, &objects()).map(drop), &["bad.keras", expected]);
+    }
+    Ok(())
+}
+
+/// There are no values before somebody asks for them, and no abort when there is no memory.
+#[test]
+fn a_text_alone_takes_no_memory() -> Result<()> {
+    let model = model_from_json(&config_of(dense(1 << 28), 1 << 30), &objects())?;
+    assert_eq!(model.count_params(), (1 << 58) + (1 << 28));
+    words(model.get_weights().map(drop), &["not enough memory"]);
+    words(model.get_weights().map(drop), &["not enough memory"]);
+    let mut model = model_from_json(&config_of(dense(1 << 28), 1 << 30), &objects())?;
+    words(model.predict(Array::zeros(DType::F32, [1, 1])?).map(drop), &["in predict of model `s`"]);
+    Ok(())
+}
+
+/// Each model calls the one inside of it ten times: thirty of them are 10^30 calls.
+#[test]
+fn models_inside_of_models_are_counted() {
+    let mut inner = json!({ "class_name": "Dense", "name": "d0", "config": { "name": "d0", "units": 1 } });
+    let call = |from: &str, at: usize| json!([[from, at, 0, {}]]);
+    for depth in 0..12 {
+        let name = inner["name"].as_str().unwrap_or_default().to_string();
+        // TF: calls of models count from 1 in the form of Keras 2.
+        let first = usize::from(depth > 0);
+        inner["inbound_nodes"] =
+            (0..10).map(|i| if i == 0 { call("x", 0) } else { call(&name, i - 1 + first) }).collect::<Vec<_>>().into();
+        let input = json!({ "class_name": "InputLayer", "name": "x", "inbound_nodes": [],
+                            "config": { "batch_input_shape": [null, 1], "name": "x" } });
+        let this = format!("m{depth}");
+        inner = json!({ "class_name": "Functional", "name": this, "config": {
+            "name": this, "layers": [input, inner],
+            "input_layers": [["x", 0, 0]], "output_layers": [[name, 9 + first, 0]] } });
+    }
+    words(model_from_json(&inner.to_string(), &objects()).map(drop), &["calls of layers", "100000"]);
+}
