@@ -4,11 +4,11 @@
 //!
 //! `cargo run --release --example inception_estimator [EPOCHS]`
 //!
-//! What differs from the article: it names no data, so the images are pieces of three photographs in
-//! `examples/data/photographs` (CC0 and in the public domain), there are 3 classes instead of 1000,
-//! and 6 images in a batch instead of 128. As in the article, training ends with the data or after
-//! 2000 steps; an epoch has 2 steps. The weights are random, so a few steps show the way, not a
-//! result. The images are scaled as InceptionV3 expects; the model is evaluated at the end.
+//! What differs from the article: it names no data, so the images are pieces of three photographs
+//! in `examples/data/photographs` (CC0 and in the public domain), there are 3 classes instead of
+//! 1000, and 6 images in a batch instead of 128. As in the article, training ends with the data or
+//! after 2000 steps; an epoch has 2 steps. The weights are random, so a few steps show the way, not
+//! a result. The images are scaled as InceptionV3 expects; the model is evaluated at the end.
 
 use std::path::Path;
 

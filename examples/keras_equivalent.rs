@@ -2,8 +2,8 @@
 //! called on a tensor, and its loss is minimized by hand. Both are in the part "the functional
 //! model" of the article "Keras and Estimator".
 //!
-//! What differs from the article: it names no data, and the digits of 8 x 8 pixels have the sizes of
-//! its models; the loss, the optimizer and the number of steps are made up; the graph of the
+//! What differs from the article: it names no data, and the digits of 8 x 8 pixels have the sizes
+//! of its models; the loss, the optimizer and the number of steps are made up; the graph of the
 //! hand-written training has weights of its own, which are copied into both models afterwards.
 //!
 //! `cargo run --release --example keras_equivalent`

@@ -1,6 +1,6 @@
-//! MNIST with Keras' first program: a dense layer of 512 units, a softmax over ten digits, SGD, five
-//! epochs, then the classes of new images. It is the sequential model of the article "Keras and
-//! Estimator".
+//! MNIST with Keras' first program: a dense layer of 512 units, a softmax over ten digits, SGD,
+//! five epochs, then the classes of new images. It is the sequential model of the article "Keras
+//! and Estimator".
 //!
 //! What differs from the article: it names no data, and MNIST has the sizes of its model;
 //! `nb_epoch` is called `epochs`, as in Keras 2; the share of right classes is counted at the end.

@@ -1,5 +1,5 @@
-//! One `train` call for each epoch over arrays in memory: handwritten digits. It is the work flow of
-//! the article "tensorflow estimator", with `numpy_input_fn` (here `input_fn::arrays`).
+//! One `train` call for each epoch over arrays in memory: handwritten digits. It is the work flow
+//! of the article "tensorflow estimator", with `numpy_input_fn` (here `input_fn::arrays`).
 //!
 //! What differs from the article: it names no data and leaves the model function empty, so both are
 //! made up here, with a seed; its array of features has no name; it does not evaluate.

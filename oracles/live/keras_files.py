@@ -112,26 +112,40 @@ for i in range(N_MODELS):
 # Networks that people fine-tune: the weights, in the form of Keras' own files where it still writes it, and two whole networks.
 A = keras.applications
 NETWORKS = {
-    "mobile_net_v2": A.MobileNetV2(weights=None, input_shape=(96, 96, 3), classes=10),
-    "resnet50": A.ResNet50(weights=None, input_shape=(64, 64, 3), include_top=False, pooling="avg"),
-    "vgg16": A.VGG16(weights=None, input_shape=(48, 32, 3), include_top=False, pooling="max"),
-    "inception_v3": A.InceptionV3(weights=None, input_shape=(75, 90, 3), include_top=False, pooling="avg"),
-    "efficient_net_b0": A.EfficientNetB0(weights=None, input_shape=(65, 64, 3), classes=7),
-    "xception": A.Xception(weights=None, input_shape=(71, 75, 3), include_top=False, pooling="max"),
-    "dense_net121": A.DenseNet121(weights=None, input_shape=(64, 70, 3), classes=4, classifier_activation=None),
+    "mobile_net_v2": A.MobileNetV2(weights=None, input_shape=(96, 96, 3), include_top=False, pooling="avg"),
+    "resnet50": A.ResNet50(weights=None, input_shape=(64, 64, 3), classes=5, classifier_activation=None),
+    "vgg16": A.VGG16(weights=None, input_shape=(33, 32, 3), classes=5),
+    "inception_v3": A.InceptionV3(weights=None, input_shape=(75, 90, 3), classes=5, classifier_activation=None),
+    "efficient_net_b0": A.EfficientNetB0(weights=None, input_shape=(65, 64, 3), classes=7, classifier_activation=None),
+    "xception": A.Xception(weights=None, input_shape=(71, 75, 3), classes=5, classifier_activation=None),
+    "dense_net121": A.DenseNet121(weights=None, input_shape=(64, 70, 3), include_top=False, pooling="max"),
 }
 # Those that are opened whole, Keras' files here and ours there: hundreds of layers.
 WRITTEN = ["mobile_net_v2", "efficient_net_b0"]
+
+
+def weights_like(w):
+    """Other weights. Moving statistics and biases begin at 0 and 1; other ones show whether they are where they belong. Kernels are
+    random by He's rule, so that results depend on the images; larger ones make EfficientNet's depend on the last bit of a pixel."""
+    if w.ndim < 2:
+        return np.asarray(w * random.uniform(0.8, 1.2, w.shape) + 0.01, w.dtype)
+    fan_in = np.prod(w.shape[:2] if w.shape[-1] == 1 else w.shape[:-1])
+    return np.asarray(random.normal(0, np.sqrt(2 / fan_in), w.shape), w.dtype)
+
+
 for name, made in NETWORKS.items():
-    # Moving statistics and biases begin at 0 and 1; other ones show whether they are where they belong.
-    made.set_weights([np.asarray(w * random.uniform(0.8, 1.2, w.shape) + 0.01, w.dtype) for w in made.get_weights()])
+    made.set_weights([weights_like(w) for w in made.get_weights()])
     file = f"{name}.weights.h5" if IS_3 else f"{name}_weights.h5"
     made.save_weights(folder / file)
     for suffix in (".keras", *(() if IS_3 else (".h5",))) if name in WRITTEN else ():
         made.save(folder / f"{name}{suffix}")
-    x = random.uniform(-1, 1, (2, *made.inputs[0].shape[1:])).astype(np.float32)
+    low, high = (0, 255) if name == "efficient_net_b0" else (-1, 1)  # it has the scaling of pixels inside
+    x = random.uniform(low, high, (2, *made.inputs[0].shape[1:])).astype(np.float32)
+    x[1] *= 0.3
     cases.append({"name": name, "is_application": True, "is_written": name in WRITTEN, "version": 3 if IS_3 else 2, "file": file, "x": {"sizes": x.shape, "values": x.ravel().tolist()}})
     expected.append(np.asarray(made.predict(x, verbose=0)))
+    depends = np.abs(expected[-1][0] - expected[-1][1]).max() / np.abs(expected[-1]).max()
+    assert depends > 1e-2, (name, "has one result for two images", depends)
 # A model that Keras trains on one batch, we on some more, and Keras on the rest, while it also trains on all of them alone.
 O, S = keras.optimizers, keras.optimizers.schedules
 N_BATCHES, N_OURS = 6, 2

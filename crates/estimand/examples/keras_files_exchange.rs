@@ -17,7 +17,7 @@
 
 use std::path::Path;
 
-use estimand::keras::applications::{self, Pooling};
+use estimand::keras::applications::{self, Application, Pooling};
 use estimand::keras::{
     Compile, KerasVersion, LoadModel, LossChoice, MetricChoice, Model, SaveModel, Sequential, load_model,
     load_model_with, model_from_json,
@@ -47,30 +47,29 @@ fn array_of_sizes(value: &Value) -> Vec<usize> {
 /// A network of `keras.applications`, in the form that the check has made.
 fn network(name: &str) -> Result<Model> {
     match name {
-        "mobile_net_v2" => applications::mobile_net_v2().input_shape([96, 96, 3]).classes(10).build(),
-        "resnet50" => {
-            let network = applications::resnet50().input_shape([64, 64, 3]);
+        "mobile_net_v2" => {
+            let network = applications::mobile_net_v2().input_shape([96, 96, 3]);
             network.include_top(false).pooling(Pooling::Avg).build()
         }
-        "vgg16" => {
-            let network = applications::vgg16().input_shape([48, 32, 3]);
-            network.include_top(false).pooling(Pooling::Max).build()
+        "resnet50" => with_logits(applications::resnet50().input_shape([64, 64, 3])),
+        "vgg16" => applications::vgg16().input_shape([33, 32, 3]).classes(5).build(),
+        "inception_v3" => with_logits(applications::inception_v3().input_shape([75, 90, 3])),
+        "efficient_net_b0" => {
+            let network = applications::efficient_net_b0().input_shape([65, 64, 3]);
+            network.classes(7).classifier_activation(Activation::Linear).build()
         }
-        "inception_v3" => {
-            let network = applications::inception_v3().input_shape([75, 90, 3]);
-            network.include_top(false).pooling(Pooling::Avg).build()
-        }
-        "efficient_net_b0" => applications::efficient_net_b0().input_shape([65, 64, 3]).classes(7).build(),
-        "xception" => {
-            let network = applications::xception().input_shape([71, 75, 3]);
-            network.include_top(false).pooling(Pooling::Max).build()
-        }
+        "xception" => with_logits(applications::xception().input_shape([71, 75, 3])),
         "dense_net121" => {
             let network = applications::dense_net121().input_shape([64, 70, 3]);
-            network.classes(4).classifier_activation(Activation::Linear).build()
+            network.include_top(false).pooling(Pooling::Max).build()
         }
         other => Err(Error::config(format!("there is no network `{other}`"))),
     }
+}
+
+/// A network with a top of 5 classes without a softmax, which would hide differences.
+fn with_logits(network: Application) -> Result<Model> {
+    network.classes(5).classifier_activation(Activation::Linear).build()
 }
 
 fn plain(array: &Array) -> Result<Value> {
