@@ -139,7 +139,7 @@ fn terms(text: &str, integers: bool, said: Option<u64>, unknown: &Unknown) -> Re
     for (i, &line) in lines.iter().enumerate() {
         let place = |error: Error| error.context(format!("in line {}", i + 1));
         n_unknown += usize::from(line == unknown.token);
-        if !seen.insert(line) && !(line == unknown.token && n_unknown <= unknown.n) {
+        if !seen.insert(line) && (line != unknown.token || n_unknown > unknown.n) {
             return Err(place(Error::data(format!("the term `{line}` occurs twice"))));
         }
         terms.push(match integers {

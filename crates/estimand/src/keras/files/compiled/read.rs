@@ -214,10 +214,10 @@ fn metric(node: &Node<'_>, prefix: Option<&str>) -> Result<MetricChoice> {
         document["config"].as_object_mut().map(|config| config.remove("fn"));
     }
     let plain = |name: &str| prefix.and_then(|prefix| name.strip_prefix(prefix)).map(str::to_string);
-    if let Some(name) = document["config"]["name"].as_str().and_then(plain) {
-        if let Some(config) = document.get_mut("config").and_then(Json::as_object_mut) {
-            config.insert("name".to_string(), name.into());
-        }
+    if let Some(name) = document["config"]["name"].as_str().and_then(plain)
+        && let Some(config) = document.get_mut("config").and_then(Json::as_object_mut)
+    {
+        config.insert("name".to_string(), name.into());
     }
     let read = metric::read(&Node::root(&document, node.custom_objects()));
     read.map(MetricChoice::new).map_err(|error| error.context(format!("in {}", node.path())))
