@@ -228,6 +228,11 @@ impl Model {
         self.recipe.input_specs().into_iter().map(|spec| &spec.shape).collect()
     }
 
+    /// The dtypes of the inputs.
+    pub fn input_dtypes(&self) -> Vec<DType> {
+        self.recipe.input_specs().into_iter().map(|spec| spec.dtype).collect()
+    }
+
     /// The shapes of the outputs.
     pub fn output_shapes(&self) -> Vec<&Shape> {
         self.recipe.output_specs().into_iter().map(|spec| &spec.shape).collect()
