@@ -100,7 +100,8 @@ fn damaged_descriptions_are_refused() -> Result<()> {
         (r#""cell_type": "lstm""#, r#""cell_type": "lstn""#, "simple_rnn or lstm or gru"),
         (r#""return_sequences": false"#, r#""return_sequences": true"#, "the head is not a head of sequences"),
         (r#""cell_type": "lstm""#, r#""cell_type": "lstm", "rnn_cell": {"class_name": "Cell", "config": {}}"#, "Cell"),
-        ("      2\n", "      1000000000000\n", "from 1 to 1048576 units"),
+        ("      2\n", "      2000000\n", "from 1 to 1048576 units"),
+        ("      2\n", "      1000000000000\n", "expected a number of at most 2147483647"),
     ] {
         assert!(text.contains(from), "{from} in {text}");
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
