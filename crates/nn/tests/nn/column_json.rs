@@ -269,7 +269,7 @@ fn bad_documents_are_errors_with_their_path() {
         (numeric(r#"{"key": "a", "dtype": "float3"}"#), "did you mean `float32`?", "at $.config.dtype"),
         (numeric(r#"{"key": "a", "dtype": "string"}"#), "a numeric column cannot have the dtype string", "at $"),
         (numeric(r#"{"key": "a", "shape": [2], "default_value": [1]}"#), "there are 1 default values", ""),
-        (numeric(r#"{"key": "a", "shape": [1000000000000], "default_value": 1}"#), "expected at most 16777216", ""),
+        (numeric(r#"{"key": "a", "shape": [2000000000], "default_value": 1}"#), "expected at most 16777216", ""),
         (
             numeric(r#"{"key": "a", "normalizer_fn": {"class_name": "Zscore", "config": {}}}"#),
             "did you mean `ZScore`?",

@@ -447,7 +447,7 @@ fn recurrent_variables_begin_as_keras_ones() {
     let expected: Vec<(String, Initializer)> = [
         ("lstm/lstm_cell/kernel", Initializer::GlorotUniform),
         ("lstm/lstm_cell/recurrent_kernel", orthogonal.clone()),
-        ("lstm/lstm_cell/bias", Initializer::Value(Array::from([0f32, 1.0, 0.0, 0.0]))),
+        ("lstm/lstm_cell/bias", Initializer::Runs(vec![(0.0, 1), (1.0, 1), (0.0, 2)])),
         ("gru/gru_cell/kernel", Initializer::GlorotUniform),
         ("gru/gru_cell/recurrent_kernel", orthogonal),
         ("gru/gru_cell/bias", Initializer::Zeros),
