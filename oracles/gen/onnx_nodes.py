@@ -120,6 +120,7 @@ for starts, ends, axes, steps in [
 ]:
     case("Slice", x, *(longs(*numbers) for numbers in (starts, ends, axes, steps)))
 case("Slice", x, longs(1, 2), longs(3, 4))
+case("Slice", floats(0, 2), longs(-1), longs(far), longs(0), longs(-1))
 case("Gather", x, longs(2, -1, 0, -4).reshape(2, 2), axis=1)
 case("Gather", words("a", "b"), longs(1, -2, 1))
 case("Expand", floats(3, 1), longs(2, 1, 4))

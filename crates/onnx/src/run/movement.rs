@@ -112,6 +112,7 @@ pub(super) fn slice(call: &Call<'_>) -> Result<Array> {
         let stride = strides[axis];
         match step {
             0 => return Err(Error::config("a step is 0")),
+            _ if size == 0 => {}
             1.. => {
                 let end = from_end(end).clamp(0, size);
                 let mut i = from_end(start).clamp(0, size);
