@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use estimand::export::{ExportSpec, Receiver};
 use estimand::graph::onnx::decode;
-use estimand::graph::onnx::message::{DimensionValue, GraphProto, ModelProto, ValueInfoProto};
+use estimand::graph::onnx::message::{DimensionValue, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use estimand::keras::Sequential;
+use estimand::keras::applications::mobile_net_v2;
 use estimand::prelude::*;
 
 struct Folder(PathBuf);
@@ -129,6 +130,26 @@ fn a_keras_model() {
     assert_eq!(shown(&graph.output), ["dense [batch, 2]"]);
     assert!(graph.node.iter().any(|node| node.op_type == "Loop"));
     check_names(&graph, &mut HashSet::new());
+}
+
+/// Depthwise convolutions, odd borders and normalization; the export compares the answers.
+#[test]
+fn a_network_for_images() {
+    let folder = Folder::new("network");
+    let mut network = mobile_net_v2().alpha(0.35).input_shape([32, 32, 3]).classes(3).build().unwrap();
+    // With the first weights, all images have the same answer.
+    let larger = |array: &Array| match array.rank() {
+        0 | 1 => array.clone(),
+        _ => Array::from_vec(array.dims(), array.as_slice::<f32>().unwrap().iter().map(|v| v * 3.0).collect()).unwrap(),
+    };
+    let weights: Vec<Array> = network.get_weights().unwrap().iter().map(larger).collect();
+    network.set_weights(&weights).unwrap();
+    let export = network.export_onnx(&folder.0).unwrap();
+    let groups = |node: &NodeProto| node.attribute.iter().any(|a| a.name == "group" && a.i > Some(1));
+    assert!(read(&export).graph.unwrap().node.iter().any(groups));
+    // The stored answer to numbers that differ is not that to zeros.
+    let stored = |set: usize| fs::read(export.join(format!("test_data_set_{set}/output_0.pb"))).unwrap();
+    assert_ne!(stored(2), stored(3));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! become ids by `LabelEncoder`, ragged rows become lists with row splits, as here. Sizes that are
 //! known at run time are computed in the graph (`sizes.rs`). An op that ONNX cannot express is an
 //! error that names the op, the node and the column (`refuse.rs`). Variables become constants.
+//! `run/` runs a file that was written, so that an export can be checked.
 //!
 //! ```
 //! use estimand_graph::{Graph, Initializer};
@@ -28,6 +29,7 @@ pub mod message;
 mod node;
 mod ops;
 mod refuse;
+mod run;
 mod sizes;
 mod tensor;
 mod writer;
@@ -37,6 +39,7 @@ use estimand_tensor::{Array, Error, Result};
 use estimand_wire::Message;
 
 use message::{GraphProto, ModelProto, OperatorSetIdProto, ValueInfoProto};
+pub use run::{Precision, Runner};
 pub use tensor::tensor_proto;
 use writer::{ML, Shared, Writer};
 

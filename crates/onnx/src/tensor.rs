@@ -19,6 +19,25 @@ pub(crate) fn data_type(dtype: DType) -> i32 {
     }
 }
 
+/// The element type of a number in ONNX.
+pub(crate) fn dtype_of(number: i32) -> Result<DType> {
+    let all = [DType::F32, DType::U8, DType::I32, DType::I64, DType::Str, DType::Bool, DType::F64];
+    let found = all.into_iter().find(|&dtype| data_type(dtype) == number);
+    found.ok_or_else(|| Error::unsupported(format!("this library has no element type {number} of ONNX")))
+}
+
+/// Returns the elements of a tensor.
+pub(crate) fn array_of(tensor: &TensorProto) -> Result<Array> {
+    let dtype = dtype_of(tensor.data_type.unwrap_or_default())?;
+    let size = |&n: &i64| usize::try_from(n).map_err(|_| Error::shape(format!("{n} is no size of an axis")));
+    let dims = tensor.dims.iter().map(size).collect::<Result<Vec<usize>>>()?;
+    match &tensor.raw_data {
+        _ if dtype == DType::Str => Array::from_strings(dims, &tensor.string_data),
+        Some(bytes) => Array::from_bytes(dtype, dims, bytes),
+        None => Err(Error::data("the tensor has no bytes")),
+    }
+}
+
 /// Returns an array as a tensor. Strings must be UTF-8, as ONNX demands.
 pub fn tensor_proto(name: &str, array: &Array) -> Result<TensorProto> {
     let mut tensor = TensorProto {

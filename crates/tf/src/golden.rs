@@ -130,7 +130,7 @@ impl Golden {
                     let found = found
                         .get(name)
                         .ok_or_else(|| Error::unknown("output", name, found.keys().map(String::as_str)))?;
-                    if let Some(difference) = difference(expected, found) {
+                    if let Some(difference) = difference(expected, found, 0.0) {
                         return Err(Error::data(format!(
                             "signature `{}` answers differently from the model: output `{name}`, {} rows, {difference}",
                             answers.signature, feed.rows
@@ -214,8 +214,9 @@ fn arrays(json: Option<&Json>) -> Result<Vec<(String, Array)>> {
     object.iter().map(|(name, json)| Ok((name.clone(), array_from_json(json)?))).collect()
 }
 
-/// Describes the first difference of two arrays, if there is one: floats may differ by rounding.
-fn difference(expected: &Array, found: &Array) -> Option<String> {
+/// Describes the first difference of two arrays, if there is one: the row and both values. Floats
+/// may differ by 1e-5 of the larger of 1 and the number, or by `rounding`, if that is more.
+pub fn difference(expected: &Array, found: &Array, rounding: f64) -> Option<String> {
     if expected.dtype() != found.dtype() || expected.dims() != found.dims() {
         let of = |array: &Array| format!("{}{:?}", array.dtype(), array.dims());
         return Some(format!("expected {}, found {}", of(expected), of(found)));
@@ -231,7 +232,7 @@ fn difference(expected: &Array, found: &Array) -> Option<String> {
         return None;
     }
     let (a, b) = (expected.to_f64_vec().ok()?, found.to_f64_vec().ok()?);
-    let close = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * a.abs().max(1.0);
+    let close = |a: f64, b: f64| (a - b).abs() <= rounding.max(TOLERANCE * a.abs().max(1.0));
     let size = expected.dtype().size();
     let bytes = |array: &Array, i: usize| array.bytes()[i * size..(i + 1) * size].to_vec();
     let differs = |i: usize| match (expected.dtype().is_float(), a[i].is_finite() && b[i].is_finite()) {
@@ -253,16 +254,19 @@ mod tests {
     fn differences_name_the_row_and_both_values() {
         let floats = |values: [f32; 4]| Array::from_vec([2, 2], values.to_vec()).unwrap();
         let a = floats([1.0, f32::NAN, 1e9, f32::INFINITY]);
-        assert_eq!(difference(&a, &floats([1.000_001, f32::NAN, 1.000_001e9, f32::INFINITY])), None);
+        assert_eq!(difference(&a, &floats([1.000_001, f32::NAN, 1.000_001e9, f32::INFINITY]), 0.0), None);
         let b = floats([1.0, f32::NAN, 1e9, 2.0]);
-        assert_eq!(difference(&a, &b).unwrap(), "row 1: expected inf, found 2");
-        assert_eq!(difference(&a, &floats([1.0, 0.0, 1e9, 0.0])).unwrap(), "row 0: expected NaN, found 0");
+        assert_eq!(difference(&a, &b, 0.0).unwrap(), "row 1: expected inf, found 2");
+        assert_eq!(difference(&a, &floats([1.0, 0.0, 1e9, 0.0]), 0.0).unwrap(), "row 0: expected NaN, found 0");
+        // Not NaN or an infinity.
+        assert_eq!(difference(&a, &floats([1.5, f32::NAN, 1e9, f32::INFINITY]), 0.5), None);
+        assert_eq!(difference(&a, &floats([1.5, 0.0, 1e9, 0.0]), 9.0).unwrap(), "row 0: expected NaN, found 0");
         let (a, b) = (Array::from([1i64, 2]), Array::from([1i64, 3]));
-        assert_eq!(difference(&a, &b).unwrap(), "row 1: expected 2, found 3");
-        assert_eq!(difference(&a, &Array::from([1i64])).unwrap(), "expected i64[2], found i64[1]");
+        assert_eq!(difference(&a, &b, 0.0).unwrap(), "row 1: expected 2, found 3");
+        assert_eq!(difference(&a, &Array::from([1i64]), 0.0).unwrap(), "expected i64[2], found i64[1]");
         let words = |word: &[u8]| Array::from_strings([1], [word]).unwrap();
-        assert_eq!(difference(&words(b"a"), &words(b"\xff")).unwrap(), "row 0: expected \"a\", found \"\\xff\"");
+        assert_eq!(difference(&words(b"a"), &words(b"\xff"), 0.0).unwrap(), "row 0: expected \"a\", found \"\\xff\"");
         let (a, b) = (Array::from([true]), Array::from([false]));
-        assert!(difference(&a, &b).is_some());
+        assert!(difference(&a, &b, 0.0).is_some());
     }
 }

@@ -13,6 +13,8 @@ mod guard;
 mod modes;
 #[cfg(feature = "onnx")]
 mod onnx;
+#[cfg(feature = "onnx")]
+mod onnx_guard;
 mod receiver;
 mod signatures;
 

@@ -17,7 +17,7 @@ use tracing::info;
 use super::feeds::feeds;
 use super::folder::Unpublished;
 use super::receiver::{Outputs, ServingInputReceiver};
-use super::{Built, ExportSpec, Frozen, guard};
+use super::{Built, ExportSpec, Frozen, guard, onnx_guard};
 use crate::adapt::read_statistics;
 use crate::{Estimator, ExportOutput, SERVING_DEFAULT};
 
@@ -37,6 +37,9 @@ impl Estimator {
     /// has the name of an input is called `NAME_output`. Vocabularies, boundaries and class names
     /// are part of the file. ONNX has no TensorFlow hash: a model with hash buckets or crosses is
     /// refused, with the name of the column.
+    ///
+    /// The file is run on golden rows before the folder appears. If its answers are not those of
+    /// the model, the export is refused.
     ///
     /// ```
     /// use estimand::export::ExportSpec;
@@ -130,27 +133,34 @@ fn write(
         StringStringEntryProto { key, value }
     };
     model.metadata_props = facts.iter().map(entry).collect();
-    let path = export.path().join(MODEL);
-    write_whole(&path, &encode(&model).map_err(place)?)?;
-    check(&path, &model)?;
 
     let text_rows = |receiver: &ServingInputReceiver| -> Vec<Feed> {
         let kept = rows(receiver).into_iter().filter(|feed| !EXTREME.contains(&feed.rows.as_str()));
-        kept.map(as_text).chain(zeros(receiver)).collect()
+        kept.map(as_text).chain(zeros(receiver)).chain(numbers(receiver)).collect()
     };
     let golden = guard::ask(std::slice::from_ref(built), text_rows, executor, state)?;
-    write_rows(export.path(), &golden, &signature.name, &interface)
+    write_checked(export.path(), &model, &golden, &signature.name, &interface)
 }
 
-/// Reads the file, and compares it with the model that was to be written.
-fn check(path: &Path, model: &ModelProto) -> Result<()> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
-    match decode(&bytes) {
-        Ok(found) if found == *model => Ok(()),
-        _ => Err(Error::data("the file is not the model that was written to it")
+/// Writes the file and the golden rows. The file is read again, and must answer the rows as the
+/// model did.
+fn write_checked(
+    folder: &Path,
+    model: &ModelProto,
+    golden: &Golden,
+    signature: &str,
+    interface: &Interface,
+) -> Result<()> {
+    let path = folder.join(MODEL);
+    write_whole(&path, &encode(model).map_err(|e| e.context("in the export to ONNX"))?)?;
+    let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+    let written = decode(&bytes).ok().filter(|written| written == model).ok_or_else(|| {
+        Error::data("the file is not the model that was written to it")
             .help("nothing was published; check the disk")
-            .in_file(path)),
-    }
+            .in_file(&path)
+    })?;
+    onnx_guard::check(&written, golden, signature, interface)?;
+    write_rows(folder, golden, signature, interface)
 }
 
 /// Two rows of zeros: a model of ids may refuse all other rows that are made up.
@@ -165,6 +175,31 @@ fn zeros(receiver: &ServingInputReceiver) -> Option<Feed> {
     };
     let inputs = receiver.receiver_tensors.iter().map(|(name, tensor)| Some((name.clone(), zeros(tensor).ok()?)));
     Some(Feed { rows: "zeros".to_string(), inputs: inputs.collect::<Option<_>>()? })
+}
+
+/// Two rows of numbers that differ, so that every weight counts: the other rows that are made up
+/// are zeros. An axis of unknown size has three elements.
+fn numbers(receiver: &ServingInputReceiver) -> Option<Feed> {
+    let numbers = |tensor: &Tensor| {
+        let rest = tensor.shape().dims().iter().skip(1).map(|dim| dim.known().unwrap_or(3));
+        let dims: Vec<usize> = [2].into_iter().chain(rest).collect();
+        // Between -1 and 1, without a pattern.
+        let float = |i: usize| f64::from((i as u32 + 1).wrapping_mul(0x9e37_79b1) as i32) / f64::from(1u32 << 31);
+        let is_high = |i: usize| float(i) > 0.0;
+        let n: usize = dims.iter().product();
+        match tensor.dtype() {
+            DType::F32 => Array::from_vec(dims, (0..n).map(|i| float(i) as f32).collect()),
+            DType::F64 => Array::from_vec(dims, (0..n).map(float).collect()),
+            // Ids of any table of two rows.
+            DType::I32 => Array::from_vec(dims, (0..n).map(|i| i32::from(is_high(i))).collect()),
+            DType::I64 => Array::from_vec(dims, (0..n).map(|i| i64::from(is_high(i))).collect()),
+            DType::U8 => Array::from_vec(dims, (0..n).map(|i| (float(i) * 100.0 + 100.0) as u8).collect()),
+            DType::Bool => Array::from_vec(dims, (0..n).map(is_high).collect()),
+            DType::Str => Array::from_strings(dims, (0..n).map(|i| if is_high(i) { "a" } else { "b" })),
+        }
+    };
+    let inputs = receiver.receiver_tensors.iter().map(|(name, tensor)| Some((name.clone(), numbers(tensor).ok()?)));
+    Some(Feed { rows: "numbers".to_string(), inputs: inputs.collect::<Option<_>>()? })
 }
 
 /// ONNX has strings of UTF-8 only, and some runtimes end them at a zero.
@@ -185,11 +220,7 @@ fn as_text(mut feed: Feed) -> Feed {
 /// Writes each feed and its answers as a folder of tensors.
 fn write_rows(folder: &Path, golden: &Golden, signature: &str, interface: &Interface) -> Result<()> {
     let names = interface.output_names();
-    let answers = golden.answers.iter().find(|answers| answers.signature == signature);
-    let first = answers
-        .and_then(|answers| answers.same_as.as_ref())
-        .and_then(|same_as| golden.answers.iter().find(|answers| answers.signature == *same_as));
-    for (n, (feed, outputs)) in first.or(answers).into_iter().flat_map(|answers| &answers.of).enumerate() {
+    for (n, (feed, outputs)) in onnx_guard::answers(golden, signature).iter().enumerate() {
         let set = folder.join(format!("test_data_set_{n}"));
         make_folders(&set).map_err(|e| Error::io(&set, "make", &e))?;
         let write = |kind: &str, i: usize, name: &str, array: &Array| {
@@ -205,4 +236,84 @@ fn write_rows(folder: &Path, golden: &Golden, signature: &str, interface: &Inter
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use estimand_cpu::Cpu;
+    use estimand_onnx::message::{AttributeProto, NodeProto};
+
+    use super::*;
+
+    /// `y = softmax(x * w)`, with its answers to one feed.
+    fn made() -> (ModelProto, Golden, Interface) {
+        let graph = Graph::new();
+        let x = graph.placeholder("x", DType::F32, [estimand_tensor::Dim::BATCH, 3.into()]);
+        let y = x.matmul(&graph.variable("w", [3, 2], estimand_graph::Initializer::Zeros)).softmax();
+        let weight = Array::from_vec([3, 2], vec![0.5f32, -1.0, 2.0, 0.25, -0.125, 1.5]).unwrap();
+        let (inputs, outputs) = (IndexMap::from([("x".to_string(), x)]), IndexMap::from([("y".to_string(), y)]));
+        let signature = ExportOutput::Predict(outputs).as_signature_def(SERVING_DEFAULT, &inputs).unwrap();
+        let interface = Interface { inputs: signature.inputs.clone(), outputs: signature.outputs.clone() };
+        let model = onnx_model(&graph.body(), &interface, |_| Ok(weight.clone())).unwrap();
+        let features = inputs.clone().into_iter().map(|(name, tensor)| (name, crate::Input::Dense(tensor)));
+        let built = Built {
+            body: Arc::new(graph.body().clone()),
+            receiver: ServingInputReceiver::new(features, inputs),
+            initial_values: Vec::new(),
+            signatures: vec![signature],
+            step: None,
+        };
+        let mut state = Cpu::new().place(graph.body().variables(), 0).unwrap();
+        state.write("w", &weight).unwrap();
+        let feeds = |receiver: &ServingInputReceiver| numbers(receiver).into_iter().collect();
+        let golden = guard::ask(&[built], feeds, &Cpu::new(), &*state).unwrap();
+        (model, golden, interface)
+    }
+
+    /// Writes a model that was changed. Returns the error and the number of files that are left.
+    fn written(name: &str, change: impl Fn(&mut ModelProto)) -> (Option<String>, usize) {
+        let base: PathBuf = std::env::temp_dir().join(format!("estimand-onnx-guard-{name}-{}", std::process::id()));
+        _ = std::fs::remove_dir_all(&base);
+        let (mut model, golden, interface) = made();
+        change(&mut model);
+        let export = Unpublished::new(&base).unwrap();
+        let result = write_checked(export.path(), &model, &golden, SERVING_DEFAULT, &interface);
+        let result = result.and_then(|()| publish(export));
+        let left = std::fs::read_dir(&base).map_or(0, |entries| entries.count());
+        _ = std::fs::remove_dir_all(&base);
+        (result.err().map(|error| error.to_string()), left)
+    }
+
+    fn node<'m>(model: &'m mut ModelProto, op: &str) -> &'m mut NodeProto {
+        let nodes = &mut model.graph.as_mut().unwrap().node;
+        nodes.iter_mut().find(|node| node.op_type == op).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_answers_otherwise_is_not_published() {
+        assert_eq!(written("whole", |_| ()), (None, 1));
+
+        // The sign of the first weight.
+        let (error, left) = written("weight", |model| {
+            model.graph.as_mut().unwrap().initializer[0].raw_data.as_mut().unwrap()[3] ^= 0x80;
+        });
+        let error = error.unwrap();
+        for part in ["output `y`, numbers rows, row 0: expected 0.", ", found 0.", "nothing was published"] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(left, 0);
+
+        let (error, left) = written("attribute", |model| {
+            node(model, "Softmax").attribute = vec![AttributeProto::int("axis", 0)];
+        });
+        assert!(error.unwrap().contains("output `y`"));
+        assert_eq!(left, 0);
+
+        let (error, left) = written("operator", |model| node(model, "Softmax").op_type = "Hardmax".to_string());
+        let error = error.unwrap();
+        assert!(error.contains("in node `Softmax/Softmax` (Hardmax)"), "{error}");
+        assert_eq!(left, 0);
+    }
 }
