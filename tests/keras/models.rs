@@ -206,6 +206,9 @@ fn model_relu(g: &Graph, x: &Tensor) -> Tensor {
 fn steps_of_unknown_number_stay_related() {
     // The sum of two sequences needs to know that they are of the same length.
     let steps = Input::new([Graph::ANY, 4.into()]).tensor();
+    // Layers of one kind have different names in the model.
+    let twice = Lstm::new(2).on(&Lstm::new(3).return_sequences(true).on(&steps));
+    assert_eq!(Model::new(&steps, &twice).unwrap().count_params(), 12 * (4 + 3 + 1) + 8 * (3 + 2 + 1));
     let x = Dense::new(4).on(&steps);
     let sum = Add::new().on(&[&steps, &x]);
     let mut model = Model::new(&steps, &Lstm::new(2).on(&sum)).unwrap();

@@ -62,7 +62,8 @@ impl CallInputs {
     /// use estimand::keras::{CallInputs, Functional, Input, Model};
     /// use estimand::prelude::*;
     ///
-    /// let (question, answer) = (Input::new([None, Some(8)]).tensor(), Input::new([None, Some(8)]).tensor());
+    /// let steps = || Input::new([Graph::ANY, 8.into()]).tensor();
+    /// let (question, answer) = (steps(), steps());
     /// let encoded = Lstm::new(16).return_state(true).on_all(&question);
     /// let answers = CallInputs::of(&answer).initial_state(&[&encoded[1], &encoded[2]]);
     /// let decoded = Lstm::new(16).return_sequences(true).on(&answers);

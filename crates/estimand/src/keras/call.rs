@@ -95,17 +95,21 @@ impl SharedLayer {
             return Err(Error::config(format!("{} got no values; expected at least one", self.kind())).at(site));
         }
         let graph = Graph::new();
+        let mut name = self.0.step.given_name().unwrap_or(self.kind()).to_string();
         // Sizes that only a run tells are related to each other in the whole model alone.
         let tensors = match inputs.iter().all(|input| input.spec().is_known()) {
             true => inputs.iter().map(|input| placeholder(&graph, input.call.layer.kind(), input.spec())).collect(),
             false => {
                 let recipe = Recipe::all_of(inputs)?;
                 let places: Vec<Tensor> = recipe.placeholders(&graph);
+                // The model around all layers names them; here a name only must be free.
+                while recipe.layers.iter().any(|layer| layer.name == name) {
+                    name.push('_');
+                }
                 Replay::new(&recipe).call(&graph, &places, replay::Flags::default())
             }
         };
         let _line = graph.line(site, file!());
-        let name = self.0.step.given_name().unwrap_or(self.kind()).to_string();
         let inputs: Vec<replay::Masked> = tensors.iter().map(replay::Masked::from).collect();
         let flags = replay::Flags::default().with(arguments);
         let results = replay::apply(&self.0.step, &mut None, &name, &graph, &inputs, flags);
