@@ -286,7 +286,10 @@ fn options_of_keras_3_alone_are_not_written_for_keras_2() -> Result<()> {
     let model = |layer: RandomContrast| Sequential::new().input([4, 4, 3]).add(layer.name("contrast")).build();
     let ranged = model(RandomContrast::new(0.1).value_range(0.0, 1.0))?;
     let error = ranged.to_json_for(KerasVersion::Keras2).unwrap_err().to_string();
-    assert!(error.contains("the layer `contrast` has the option `value_range`, which Keras 2 has not"), "{error}");
+    assert!(
+        error.contains("the layer `contrast` has the option `value_range`, which Keras 2 does not have"),
+        "{error}"
+    );
     let json = ranged.to_json()?;
     assert_eq!(json["config"]["layers"][1]["config"]["value_range"], serde_json::json!([0.0, 1.0]));
     assert_eq!(read(&json.to_string())?.to_json()?, json);

@@ -65,6 +65,19 @@ fn a_text_alone_takes_no_memory() -> Result<()> {
     Ok(())
 }
 
+/// Weights of ids that no term has.
+#[test]
+fn weights_of_ids_are_counted() {
+    for (key, n) in [("max_tokens", 2_000_000_000u64), ("num_oov_indices", 1 << 30)] {
+        let mut lookup = json!({ "class_name": "StringLookup", "config": {
+            "name": "l", "vocabulary": ["a"], "idf_weights": [1.0], "output_mode": "tf_idf" } });
+        lookup["config"][key] = n.into();
+        lookup["config"]["pad_to_max_tokens"] = (key == "max_tokens").into();
+        let text = config_of(lookup, 1).replace("\"name\":\"x\"", "\"name\":\"x\",\"dtype\":\"string\"");
+        words(model_from_json(&text, &objects()).map(drop), &["ids, each with a weight", "lower max_tokens"]);
+    }
+}
+
 /// Each model calls the one inside of it ten times: thirty of them are 10^30 calls.
 #[test]
 fn models_inside_of_models_are_counted() {

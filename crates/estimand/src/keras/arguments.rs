@@ -1,4 +1,4 @@
-//! What a call of a layer says beside its values: Keras' `base(x, training=False)` and
+//! The arguments of a call of a layer: Keras' `base(x, training=False)` and
 //! `decoder(x, initial_state=states)`.
 
 use super::symbol::{KerasTensor, Symbols};

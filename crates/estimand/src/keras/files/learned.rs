@@ -1,4 +1,5 @@
-//! What layers have learned from data, which a `.keras` file does not hold in `config.json`.
+//! Reads and writes the vocabularies, weights of terms and boundaries of adapted layers. A `.keras`
+//! file of Keras does not hold them in `config.json`.
 //!
 //! `adapt` of Keras leaves the terms of a lookup in `assets/layers/string_lookup/vocabulary.txt`,
 //! the weights of terms in the dataset `layers/string_lookup/vars/idf_weights`, and with Keras 2 a

@@ -1,4 +1,4 @@
-//! What differs between the versions of Keras in the JSON of a layer.
+//! Differences between the versions of Keras in the JSON of a layer.
 
 use estimand_nn::Activation;
 use estimand_nn::config::Json;
@@ -41,7 +41,8 @@ pub(super) fn adapt(json: &mut Json, version: KerasVersion, layer: &str) -> Resu
             config.insert("dtype".to_string(), "float32".into());
         }
     } else if let Some(field) = new.iter().find(|field| config.contains_key(**field)) {
-        let error = Error::unsupported(format!("the layer `{layer}` has the option `{field}`, which Keras 2 has not"));
+        let error =
+            Error::unsupported(format!("the layer `{layer}` has the option `{field}`, which Keras 2 does not have"));
         return Err(error.help("leave it at its default, or write the model for KerasVersion::Keras3"));
     }
     for (key, value) in config {

@@ -28,6 +28,9 @@ pub(super) struct Lookup {
     pub idf_weights: Option<Vec<f32>>,
 }
 
+/// The largest number of ids whose weights are part of a model.
+const MAX_WEIGHTS: usize = 1 << 24;
+
 impl Lookup {
     pub fn new(oov_token: Term) -> Lookup {
         Lookup {
@@ -138,6 +141,13 @@ impl Lookup {
         if self.pad_to_max_tokens && self.max_tokens.is_none() {
             return Err(Error::config("pad_to_max_tokens is set, and max_tokens is not").help("set max_tokens"));
         }
+        if self.output_mode == OutputMode::TfIdf && self.depth() > MAX_WEIGHTS {
+            let n = self.depth();
+            return Err(Error::config(format!(
+                "there are {n} ids, each with a weight; expected at most {MAX_WEIGHTS}"
+            ))
+            .help("lower max_tokens or num_oov_indices, or leave out pad_to_max_tokens"));
+        }
         match (&self.idf_weights, self.output_mode) {
             (Some(weights), OutputMode::TfIdf) => {
                 let given = self.vocabulary.as_ref().map_or(0, |terms| terms.len());
@@ -163,9 +173,10 @@ impl Lookup {
         self.max_tokens.filter(|_| self.pad_to_max_tokens).unwrap_or(n)
     }
 
-    /// The weights of all ids. TF: unknown terms have the mean weight.
+    /// The weights of all ids, unless `check` refuses their number. TF: unknown terms have the mean
+    /// weight.
     pub fn weights(&self) -> Option<Vec<f32>> {
-        let own = self.idf_weights.as_ref()?;
+        let own = self.idf_weights.as_ref().filter(|_| self.depth() <= MAX_WEIGHTS)?;
         let n = self.table().ok()?.vocabulary().len();
         if own.len() > n {
             return Some(own.clone());
