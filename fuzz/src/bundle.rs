@@ -3,14 +3,16 @@
 //!
 //! A checksum guards every block of an index, and hardly any mutation passes it. So the first byte
 //! chooses how the others are used: as a whole file, as a block (plain or packed) with a right
-//! checksum, or as the keys and values of a well-formed table.
+//! checksum, as the keys and values of a well-formed table, or as the table of objects of a
+//! well-formed checkpoint.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use estimand_checkpoint::sstable::TableWriter;
-use estimand_checkpoint::{BundleIndex, BundleReader};
+use estimand_checkpoint::{BundleIndex, BundleReader, BundleWriter, Objects};
+use estimand_tensor::Array;
 use estimand_wire::bundle::BundleHeaderProto;
 use estimand_wire::{Message, crc, varint};
 
@@ -24,10 +26,14 @@ pub const PAIRS: u8 = 2;
 /// The bytes are the only data block of a file, packed by snappy.
 pub const SNAPPY: u8 = 3;
 
+/// The bytes are the table of objects, beside two variables.
+pub const OBJECTS: u8 = 4;
+
 /// Reads an index and, if there is one, the tensors it lists.
 pub fn check(input: &[u8]) {
     let Some((&mode, rest)) = input.split_first() else { return };
-    let index = match mode % 4 {
+    let index = match mode % 5 {
+        OBJECTS => return objects(rest),
         FILE => rest.to_vec(),
         BLOCK => table_of(rest, 0),
         SNAPPY => table_of(rest, 1),
@@ -86,6 +92,30 @@ fn take<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (taken, rest) = rest.split_at_checked(length.into())?;
     *bytes = rest;
     Some(taken)
+}
+
+/// Writes a checkpoint with this table of objects, and follows every path of up to three names.
+fn objects(table: &[u8]) {
+    let thread = std::thread::current().id();
+    let folder = std::env::temp_dir().join(format!("estimand-fuzz-objects-{}-{thread:?}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder in the temporary folder");
+    let prefix = folder.join("m");
+    let mut writer = BundleWriter::create(&prefix).expect("a file in the temporary folder");
+    for name in ["_CHECKPOINTABLE_OBJECT_GRAPH", "layer/bias/.ATTRIBUTES/VARIABLE_VALUE"] {
+        writer.add(name, &Array::from_strings([], [table]).expect("one string")).expect("names in order");
+    }
+    writer.finish().expect("a file in the temporary folder");
+    let reader = BundleReader::open(&prefix).expect("just written");
+    let _ = reader.object_keys();
+    if let Ok(Some(objects)) = reader.objects() {
+        let mut found = vec![Objects::ROOT];
+        for _ in 0..3 {
+            let children = |object: &usize| objects.children(*object).map(|(_, child)| child).collect::<Vec<_>>();
+            found = found.iter().flat_map(children).take(1000).collect();
+            found.iter().for_each(|object| drop(objects.key(*object).map(|key| reader.read(key))));
+        }
+    }
+    let _ = fs::remove_dir_all(&folder);
 }
 
 /// Opens the index as a file, beside a small data file, and reads every tensor.
