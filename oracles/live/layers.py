@@ -56,13 +56,16 @@ for case in cases:
         layer.set_weights([array(w) for w in case["weights"]])
     takes_training = "training" in inspect.signature(layer.call).parameters
     result = layer(*given, **step, **({"training": False} if takes_training else {}))
-    result, expected = (result[0] if step else result).numpy(), array(case["result"])
-    assert result.shape == expected.shape, (document, result.shape, expected.shape)
-    if result.dtype == object:
-        assert (np.vectorize(bytes.decode)(result) == expected).all(), (document, result, expected)
-    else:
-        worst = np.abs(result - expected).max(initial=0)
-        assert worst < 1e-5, (document, worst)
+    # A cell gives its output and its states, a layer with return_state too, those of stacked cells nested.
+    results = result[:1] if step else tf.nest.flatten(result)
+    assert len(results) == len(case["results"]), (document, len(results), len(case["results"]))
+    for result, expected in zip([x.numpy() for x in results], map(array, case["results"])):
+        assert result.shape == expected.shape, (document, result.shape, expected.shape)
+        if result.dtype == object:
+            assert (np.vectorize(bytes.decode)(result) == expected).all(), (document, result, expected)
+        else:
+            worst = np.abs(result - expected).max(initial=0)
+            assert worst < 1e-5, (document, worst)
     assert same(document["config"], config), (document["config"], config)
     classes.add(name)
 print(f"  Keras reads {len(cases)} layers of ours, of {len(classes)} classes, and computes the same")

@@ -1,4 +1,4 @@
-//! Writes layers for `oracles/live/layers.py`: each as JSON, with an input, weights and the result.
+//! Writes layers for `oracles/live/layers.py`: each as JSON, with inputs, weights and results.
 //!
 //! ```text
 //! layer_exchange FOLDER
@@ -25,9 +25,9 @@ fn plain(array: &Array) -> Result<Json> {
 }
 
 /// A layer with what it computes outside of training, from numbers that are spread over [-1, 1].
-fn case(layer: &dyn Layer) -> Result<Json> {
+fn case(layer: Box<dyn Layer>) -> Result<Json> {
     let g = Graph::new();
-    let dtype = all_options::dtype(layer);
+    let dtype = all_options::dtype(&*layer);
     let dims: Vec<usize> = all_options::shape(layer.kind()).dims().iter().map(|d| d.known().unwrap_or(2)).collect();
     let n = if layer.n_inputs().contains(&1) { 1 } else { 2 };
     let count = dims.iter().product::<usize>();
@@ -40,24 +40,25 @@ fn case(layer: &dyn Layer) -> Result<Json> {
     let inputs = inputs.collect::<Result<Vec<Array>>>()?;
     let x: Vec<Tensor> =
         (0..n).map(|i| g.placeholder(&format!("x{i}"), dtype, all_options::shape(layer.kind()))).collect();
-    let y = layer.apply(&LayerInputs::of(&x).training(false));
+    let document = layer.to_json()?;
+    let outputs = Shared::new(layer).apply_all(&LayerInputs::of(&x).training(false));
     let mut session = Session::new(&g)?;
     let feeds: Vec<_> = x.iter().zip(inputs.clone()).collect();
-    let result = session.run(&[&y], &feeds)?.remove(0);
+    let results = session.run(&outputs.iter().collect::<Vec<_>>(), &feeds)?;
     let names: Vec<String> = g.body().variables().iter().map(|(_, spec)| spec.name.clone()).collect();
     let weights = names.iter().map(|name| plain(&session.value(name)?)).collect::<Result<Vec<Json>>>()?;
     Ok(json!({
-        "layer": layer.to_json()?,
+        "layer": document,
         "inputs": inputs.iter().map(plain).collect::<Result<Vec<Json>>>()?,
         "weights": weights,
-        "result": plain(&result)?,
+        "results": results.iter().map(plain).collect::<Result<Vec<Json>>>()?,
     }))
 }
 
 fn main() -> Result<()> {
     let folder = std::env::args().nth(1).ok_or_else(|| Error::config("usage: layer_exchange FOLDER"))?;
     let layers = ALL_LAYERS.iter().map(|make| make()).chain(all_options::with_all_options());
-    let cases = layers.map(|layer| case(&*layer)).collect::<Result<Vec<Json>>>()?;
+    let cases = layers.map(case).collect::<Result<Vec<Json>>>()?;
     let path = std::path::Path::new(&folder).join("layers.json");
     std::fs::write(&path, Json::Array(cases).to_string()).map_err(|e| Error::io(&path, "write", &e))
 }

@@ -164,6 +164,10 @@ impl Layer for Box<dyn Layer> {
         (**self).call(call)
     }
 
+    fn call_all(&self, call: &LayerCall<'_>) -> Vec<Tensor> {
+        (**self).call_all(call)
+    }
+
     fn n_inputs(&self) -> RangeInclusive<usize> {
         (**self).n_inputs()
     }

@@ -45,6 +45,16 @@ fn every_layer_goes_to_json_and_back() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn layers_from_json_give_all_their_states() -> Result<()> {
+    let layer = again(&Lstm::new(3).return_state(true))?;
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [2, 4, 5]);
+    let results = Shared::new(layer).apply_all(&x);
+    assert_eq!(results.len(), 3, "the output, the hidden and the cell state");
+    Ok(())
+}
+
 /// Fields that have one value only: what Estimand does not have.
 const FIXED: [&str; 16] = [
     "query_shape",
