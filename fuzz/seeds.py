@@ -201,3 +201,13 @@ seed("serve_grpc", "classify", b"\2" + field(1, field(1, b"m")) + field(2, field
 seed("serve_grpc", "multi", b"\3" + field(1, field(1, field(1, b"m")) + field(2, b"tensorflow/serving/classify")))
 seed("serve_grpc", "log", b"\4" + field(6, field(1, predict)))
 seed("serve_grpc", "reload", b"\5" + field(1, field(1, field(1, field(1, b"m") + field(8, field(1, b"x") + b"\x10\x03")))))
+
+# The table of objects of a checkpoint of TensorFlow: the last of its tensors, behind 306 bytes of others.
+data = (FIXTURES / "bundle_tf_objects.data-00000-of-00001").read_bytes()
+seed("bundle", "objects_tf", b"\x04" + data[306:])
+# A root with a layer, which holds itself, an object that is not there, and a variable of the target's checkpoint.
+root = field(1, field(1, b"\x08\x01" + field(2, b"layer")))
+children = [b"\x08\x01" + field(2, b"self"), b"\x08\x63" + field(2, b"absent"), b"\x08\x02" + field(2, b"bias")]
+layer = field(1, b"".join(field(1, child) for child in children))
+key = field(2, field(1, b"VARIABLE_VALUE") + field(2, b"bias") + field(3, b"layer/bias/.ATTRIBUTES/VARIABLE_VALUE"))
+seed("bundle", "objects_circle", b"\x04" + root + layer + field(1, key))
