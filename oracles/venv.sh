@@ -1,26 +1,34 @@
 #!/usr/bin/env bash
-# Makes the Python environment with the TensorFlow that fixtures and live checks are made with.
+# Makes a Python environment that fixtures and live checks are made with: of TensorFlow 2.15, whose Keras is Keras 2, or of Keras 3.
 #
-#   bash oracles/venv.sh [FOLDER]
+#   bash oracles/venv.sh [--keras3] [FOLDER]
 #
-# FOLDER defaults to $ESTIMAND_VENV, or ~/.cache/estimand/tf-2.15; it must not be in the repository. Returns at once if
-# it already works. The last line printed is the path of its python.
+# FOLDER defaults to $ESTIMAND_VENV, or ~/.cache/estimand/tf-2.15; with --keras3 to $ESTIMAND_VENV-keras3, or
+# ~/.cache/estimand/keras-3. It must not be in the repository. Returns at once if it already works. The last line printed is the
+# path of its python.
 set -euo pipefail
 
-VERSION=2.15.1
-# Versions that take the numpy of this TensorFlow.
-PANDAS=2.2.3
-PYARROW=17.0.0
-folder=${1:-${ESTIMAND_VENV:-$HOME/.cache/estimand/tf-2.15}}
+if [ "${1:-}" = --keras3 ]; then
+    shift
+    name="Keras 3" folder=${1:-${ESTIMAND_VENV:+$ESTIMAND_VENV-keras3}}
+    folder=${folder:-$HOME/.cache/estimand/keras-3}
+    packages=(tensorflow-cpu==2.21.0 keras==3.15.1)
+else
+    name="TensorFlow 2.15" folder=${1:-${ESTIMAND_VENV:-$HOME/.cache/estimand/tf-2.15}}
+    # The versions of pandas and pyarrow take the numpy of this TensorFlow.
+    packages=(tensorflow-cpu==2.15.1 'numpy<2' pandas==2.2.3 pyarrow==17.0.0)
+fi
 python=$folder/bin/python
 
 works() {
-    [ -x "$python" ] && TF_CPP_MIN_LOG_LEVEL=3 "$python" - "$VERSION" "$PANDAS" "$PYARROW" 2>/dev/null <<'PYTHON'
+    [ -x "$python" ] && TF_CPP_MIN_LOG_LEVEL=3 "$python" - "${packages[@]}" 2>/dev/null <<'PYTHON'
+import importlib
 import sys
-import pandas
-import pyarrow
-import tensorflow as tf
-sys.exit([tf.__version__, pandas.__version__, pyarrow.__version__] != sys.argv[1:])
+
+for package in sys.argv[1:]:
+    name, _, version = package.partition("==")
+    if version and importlib.import_module({"tensorflow-cpu": "tensorflow"}.get(name, name)).__version__ != version:
+        sys.exit(f"{name} is not {version}")
 PYTHON
 }
 
@@ -33,16 +41,16 @@ find_python() {
             return
         fi
     done
-    echo "oracles/venv.sh: Python 3.11 is needed for TensorFlow $VERSION; found neither python3.11 nor a python3 of that version" >&2
+    echo "oracles/venv.sh: Python 3.11 is needed for $name; found neither python3.11 nor a python3 of that version" >&2
     return 1
 }
 
 if ! works; then
     base=$(find_python)
-    echo "making $folder with TensorFlow $VERSION (about a minute, 2 GB)" >&2
+    echo "making $folder with $name (about a minute, 2 GB)" >&2
     # --clear: whatever is there does not work.
     "$base" -m venv --clear "$folder"
-    "$python" -m pip install --quiet "tensorflow-cpu==$VERSION" 'numpy<2' "pandas==$PANDAS" "pyarrow==$PYARROW"
-    works || { echo "oracles/venv.sh: TensorFlow $VERSION was installed in $folder but cannot be imported" >&2; exit 1; }
+    "$python" -m pip install --quiet "${packages[@]}"
+    works || { echo "oracles/venv.sh: $name was installed in $folder but cannot be imported" >&2; exit 1; }
 fi
 echo "$python"

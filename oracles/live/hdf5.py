@@ -254,7 +254,7 @@ def of_keras():
     load(sys.executable, [layers, legacy])
     python = os.environ.get("ESTIMAND_KERAS3")
     if python:
-        load(python, [layers, legacy], KERAS_BACKEND="jax")
+        load(python, [layers, legacy])
     else:
         left_out("weights of ours in Keras 3", "ESTIMAND_KERAS3 names no Python that has it")
 

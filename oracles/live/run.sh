@@ -2,6 +2,7 @@
 # Checks our programs against a running TensorFlow, one line per check.
 #
 #   bash oracles/live/run.sh PYTHON [NAME ...]        (PYTHON: what oracles/venv.sh prints; NAME: only these checks)
+#   ESTIMAND_KERAS3   a Python that has Keras 3 (what oracles/venv.sh --keras3 prints); without it, the checks NAME@keras3 are left out
 #
 # A check is a Python program that is given one of our example programs and an empty folder to exchange files in. As many run
 # at a time as the machine has cores; what a check prints comes when it has ended.
@@ -36,6 +37,7 @@ events             estimand               event_exchange
 parquet            more                   columnar_exchange
 hdf5               more                   hdf5_exchange
 keras_files        more                   keras_files_exchange
+keras_files@keras3 more                   keras_files_exchange
 onnx               more                   onnx_exchange
 onnx_programs      more                   program_exchange
 layers             estimand-nn            layer_exchange
@@ -51,6 +53,11 @@ if [ $# -gt 0 ]; then
     checks=$(grep -E "^($(IFS='|'; echo "$*")) " <<<"$checks")
 fi
 checks=$(sed '/^$/d' <<<"$checks")
+if [ -z "${ESTIMAND_KERAS3:-}" ] && grep -q '@keras3 ' <<<"$checks"; then
+    echo "live checks with Keras 3: ESTIMAND_KERAS3 names no Python that has it" | tee -a "${ESTIMAND_SKIPPED:-/dev/null}"
+    checks=$(sed '/@keras3 /d' <<<"$checks")
+    if [ -z "$checks" ]; then exit 1; fi
+fi
 
 # What .ci/run has built for its tests is taken from there: the files of these checks are small. The other crates are built together, with
 # the features that they have together.
@@ -64,10 +71,11 @@ if [ ${#others[@]} -gt 0 ]; then cargo build --quiet "${more[@]}" "${others[@]}"
 
 # check NAME CRATE EXAMPLE: one check, its output and its time.
 check() {
-    local name=$1 profile=release example=$3 start=$SECONDS
+    local name=$1 profile=release example=$3 start=$SECONDS python=$python
+    if [[ "$name" = *@keras3 ]]; then python=$ESTIMAND_KERAS3; fi
     if [ "$2" = more ]; then profile=debug; fi
     mkdir "$scratch/$name"
-    if "$python" "oracles/live/$name.py" "${CARGO_TARGET_DIR:-target}/$profile/examples/$example" "$scratch/$name" \
+    if "$python" "oracles/live/${name%@*}.py" "${CARGO_TARGET_DIR:-target}/$profile/examples/$example" "$scratch/$name" \
         >"$scratch/$name.log" 2>&1; then
         cat "$scratch/$name.log"
         echo "live: $name ok ($((SECONDS - start)) s)"

@@ -5,7 +5,10 @@ use estimand::keras::{
     CallInputs, Compile, Functional, Input, KerasTensor, KerasVersion, Model, Sequential, SharedLayer, model_from_json,
 };
 use estimand::nn::config::{CustomObjects, Json};
-use estimand::nn::{Add, Concat, GruCell, Lambda, LstmCell, MultiHeadAttention, RandomContrast, Rnn, StackedRnnCells};
+use estimand::nn::{
+    Add, Bidirectional, Concat, Discretization, Gru, GruCell, Lambda, LstmCell, MultiHeadAttention, RandomContrast,
+    Rnn, SpatialDropout1d, StackedRnnCells, ThresholdedRelu,
+};
 use estimand::prelude::*;
 use estimand_fixture::cases;
 
@@ -294,6 +297,26 @@ fn options_of_keras_3_alone_are_not_written_for_keras_2() -> Result<()> {
     assert_eq!(json["config"]["layers"][1]["config"]["value_range"], serde_json::json!([0.0, 1.0]));
     assert_eq!(read(&json.to_string())?.to_json()?, json);
     model(RandomContrast::new(0.1))?.to_json_for(KerasVersion::Keras2).map(drop)
+}
+
+/// Found by Keras 3.15, which opens a model of every layer in the live check `keras_files@keras3`.
+#[test]
+fn what_keras_3_does_not_take_is_not_written_for_it() -> Result<()> {
+    let layer = |layer: Box<dyn Layer>| -> Result<Json> {
+        let x = Input::new([4, 6]).tensor();
+        Ok(Model::new(&x, &layer.on(&x))?.to_json()?["config"]["layers"][1].clone())
+    };
+    for spared in [layer(Box::new(SpatialDropout1d::new(0.5)))?, layer(Box::new(Discretization::new([0.0])))?] {
+        assert_eq!(spared["config"].get("trainable"), None, "{spared}");
+    }
+    // The query is also the value.
+    let attention = layer(Box::new(MultiHeadAttention::new(2, 3)))?;
+    assert_eq!(attention["inbound_nodes"][0]["args"].as_array().map(Vec::len), Some(2), "{attention}");
+    let both = layer(Box::new(Bidirectional::new(Gru::new(2).go_backwards(true))))?;
+    assert_eq!(both["config"]["backward_layer"]["config"]["go_backwards"], false, "{both}");
+    let error = layer(Box::new(ThresholdedRelu::new(0.5).name("cut"))).unwrap_err().to_string();
+    assert!(error.contains("the layer `cut` is a ThresholdedReLU, which Keras 3 does not have"), "{error}");
+    Ok(())
 }
 
 /// A chain of 3,000 layers, and one document that lists it in reverse.

@@ -1,6 +1,6 @@
 //! `evaluate` and `predict`.
 
-use estimand_tensor::{Array, Error, Mode, Result};
+use estimand_tensor::{Array, DType, Error, Mode, Result};
 
 use super::callback::{Callback, Callbacks};
 use super::data::Data;
@@ -245,6 +245,10 @@ fn concat(parts: &[&Array]) -> Result<Array> {
     }
     let n: usize = parts.iter().map(|part| part.dims()[0]).sum();
     let dims: Vec<usize> = std::iter::once(n).chain(row.iter().copied()).collect();
+    if first.dtype() == DType::Str {
+        let texts = parts.iter().map(|part| part.strings()).collect::<Result<Vec<_>>>()?;
+        return Array::from_strings(dims, texts.into_iter().flatten());
+    }
     let bytes: Vec<u8> = parts.iter().flat_map(|part| part.bytes().iter().copied()).collect();
     Array::from_bytes(first.dtype(), dims, &bytes)
 }
@@ -263,6 +267,13 @@ mod tests {
         assert_eq!(classes(&one)?, Array::from_vec([3, 1], vec![0i64, 0, 1])?);
         assert!(classes(&Array::scalar(0.5f32)).is_err());
         assert!(classes(&Array::from_vec([3, 0], Vec::<f32>::new())?).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn batches_of_strings_are_put_together() -> Result<()> {
+        let [first, second] = [Array::from_strings([2, 1], ["a", "bc"])?, Array::from_strings([1, 1], [""])?];
+        assert_eq!(concat(&[&first, &second])?, Array::from_strings([3, 1], ["a", "bc", ""])?);
         Ok(())
     }
 }

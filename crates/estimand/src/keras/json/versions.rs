@@ -22,23 +22,36 @@ const ONLY_KERAS_2: [(&str, &[&str]); 9] = [
 /// Fields that Keras 3 alone has. They are written only if they are not as in Keras 2.
 const ONLY_KERAS_3: [(&str, &[&str]); 1] = [("RandomContrast", &["value_range"])];
 
+/// A layer that Keras 3 does not have.
+const LAYER_OF_KERAS_2: &str = "ThresholdedReLU";
+
 /// The fields of layers that name an activation.
 const ACTIVATIONS: [&str; 2] = ["activation", "recurrent_activation"];
 
 /// Changes the JSON of a layer, and of those inside, to that of a version. `layer` is its name.
 pub(super) fn adapt(json: &mut Json, version: KerasVersion, layer: &str) -> Result<()> {
     let class = json.get("class_name").and_then(Json::as_str).unwrap_or_default();
+    if version == KerasVersion::Keras3 && class == LAYER_OF_KERAS_2 {
+        let error = Error::unsupported(format!("the layer `{layer}` is a {class}, which Keras 3 does not have"));
+        return Err(error.help("write the model for KerasVersion::Keras2"));
+    }
     let of_class = |table: &[(&str, &'static [&'static str])]| -> &'static [&'static str] {
         table.iter().find(|(known, _)| *known == class).map_or(&[], |(_, fields)| fields)
     };
     let (old, new) = (of_class(&ONLY_KERAS_2), of_class(&ONLY_KERAS_3));
-    let is_discretization = class == "Discretization";
+    let (is_discretization, is_bidirectional) = (class == "Discretization", class == "Bidirectional");
     let Some(config) = json.get_mut("config").and_then(Json::as_object_mut) else { return Ok(()) };
     if version == KerasVersion::Keras3 {
         old.iter().for_each(|field| drop(config.remove(*field)));
         if is_discretization {
             // Keras 3 converts the numbers to this dtype before it looks for their ranges.
             config.insert("dtype".to_string(), "float32".into());
+        }
+        if is_bidirectional && config["layer"]["config"]["go_backwards"] == true {
+            // Without this layer, Keras 3 makes one that goes backwards, too.
+            let mut second = config["layer"].clone();
+            second["config"]["go_backwards"] = false.into();
+            config.insert("backward_layer".to_string(), second);
         }
     } else if let Some(field) = new.iter().find(|field| config.contains_key(**field)) {
         let error =

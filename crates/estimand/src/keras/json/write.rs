@@ -104,8 +104,8 @@ impl Writer<'_> {
             }
             Step::Layer(inner) => {
                 let mut json = inner.to_json()?;
-                versions::adapt(&mut json, self.version, &layer.name)?;
                 json["config"]["trainable"] = trainable.into();
+                versions::adapt(&mut json, self.version, &layer.name)?;
                 json
             }
             Step::Model(recipe) => write(recipe, trainable, self.version)?,
@@ -127,6 +127,16 @@ impl Writer<'_> {
     /// Whether the layer takes its values one by one and not as a list.
     fn takes_arguments(&self, layer: usize) -> bool {
         self.recipe.layers[layer].step.kind() == "multi_head_attention"
+    }
+
+    /// What a layer is called with. Attention to one value is written as Keras wants it: the query
+    /// is also the value.
+    fn inputs(&self, call: &RecipeCall) -> Vec<(usize, usize)> {
+        let mut inputs = call.inputs.clone();
+        if self.takes_arguments(call.layer) && inputs.len() == 1 {
+            inputs.push(inputs[0]);
+        }
+        inputs
     }
 
     /// Whether the layer takes a list, even of one value.
@@ -151,7 +161,7 @@ impl Writer<'_> {
     }
 
     fn call_of_keras_2(&self, call: &RecipeCall) -> Result<Json> {
-        let inputs = &call.inputs;
+        let inputs = self.inputs(call);
         let value = |&input: &(usize, usize)| {
             let mut reference = self.reference(input);
             if let Some(parts) = reference.as_array_mut() {
@@ -173,7 +183,7 @@ impl Writer<'_> {
     }
 
     fn call_of_keras_3(&self, call: &RecipeCall) -> Result<Json> {
-        let (layer, inputs) = (call.layer, &call.inputs);
+        let (layer, inputs) = (call.layer, self.inputs(call));
         let tensor = |&(from, output): &(usize, usize)| {
             let Spec { dtype, shape } = &self.recipe.calls[from].outputs[output];
             let history = self.reference((from, output));

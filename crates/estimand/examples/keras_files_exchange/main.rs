@@ -12,8 +12,9 @@
 //! Of a model that `adapt` has taught there is only `NAME.keras`.
 //!
 //! A compiled model is trained on `batches`. After the first `n` of them it is written, and then it
-//! goes on; its losses are the result. The case `own` asks for models that are compiled here. What
-//! is written here has both forms: `NAME_ours.keras` and `NAME_ours.h5`.
+//! goes on; its losses are the result. What is written here has both forms: `NAME_ours.keras` and
+//! `NAME_ours.h5`. The case `own` asks for models that are compiled here, and `layers` for a model
+//! of each layer.
 
 use std::path::Path;
 
@@ -26,6 +27,8 @@ use estimand::nn::config::CustomObjects;
 use estimand::nn::{loss, metric};
 use estimand::prelude::*;
 use serde_json::{Value, json};
+
+mod layers;
 
 fn array(value: &Value) -> Result<Array> {
     if let Some(texts) = value["texts"].as_array() {
@@ -73,7 +76,12 @@ fn with_logits(network: Application) -> Result<Model> {
 }
 
 fn plain(array: &Array) -> Result<Value> {
-    Ok(json!({ "sizes": array.dims(), "values": array.to_f64_vec()? }))
+    let dtype = array.dtype().to_string();
+    if array.dtype() == DType::Str {
+        let texts: Vec<_> = array.strings()?.map(String::from_utf8_lossy).collect();
+        return Ok(json!({ "dtype": dtype, "sizes": array.dims(), "texts": texts }));
+    }
+    Ok(json!({ "dtype": dtype, "sizes": array.dims(), "values": array.to_f64_vec()? }))
 }
 
 /// Goes on with a model that Keras has trained.
@@ -159,6 +167,9 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
     let path = |suffix: &str| folder.join(format!("{name}{suffix}"));
     if name == "own" {
         return own(folder, version);
+    }
+    if name == "layers" {
+        return layers::write(folder, version);
     }
     if case["batches"].is_array() {
         return train(&path(".keras"), &path("_ours").to_string_lossy(), version, case);
