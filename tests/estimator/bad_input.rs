@@ -155,8 +155,12 @@ fn a_cluster_is_refused_rather_than_ignored() {
         let config = RunConfig::new().cluster(cluster).model_dir(folder.path());
         Estimator::new(linear).config(config).build().unwrap().train(line(8).batch(4)).map_err(|e| e.to_string())
     };
-    let cluster = r#""cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}"#;
-    for (task, text) in [("worker", "TF_CONFIG names 3 workers"), ("evaluator", "makes this process evaluator")] {
+    let cluster = r#""cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}"#;
+    for (task, text) in [
+        ("worker", "TF_CONFIG names 3 workers"),
+        ("evaluator", "makes this process evaluator"),
+        ("ps", "this version has no parameter servers"),
+    ] {
         let error = of(&format!(r#"{{{cluster}, "task": {{"type": "{task}", "index": 0}}}}"#)).unwrap_err();
         assert!(error.contains(text), "{error}");
     }

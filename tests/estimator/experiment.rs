@@ -434,6 +434,13 @@ fn hooks_and_listeners_take_part_in_each_training() -> Result<()> {
     // The second training reports the checkpoint that it begins with.
     assert_eq!(*ours.0.borrow(), [0, 2, 2, 4]);
     assert_eq!(*of_hook.0.borrow(), [0, 2, 2, 4]);
+    // Started again, it trains no more.
+    let mut again = Experiment::new(estimator(config(&folder, None)), rows(None), rows(Some(2)))
+        .train_steps(4)
+        .train_steps_per_iteration(2);
+    let result = again.continuous_train_and_eval(|_| true)?;
+    assert!(result.finished.is_none());
+    assert_eq!(result.metrics.map(|metrics| metrics.global_step()), Some(4));
     Ok(())
 }
 

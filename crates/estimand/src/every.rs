@@ -92,6 +92,11 @@ impl Timer {
         Timer { every, first: None, last: None }
     }
 
+    /// Returns whether it is never due.
+    pub(crate) fn is_never(&self) -> bool {
+        self.every.is_never()
+    }
+
     /// Makes a timer whose step periods are counted from a fixed step, regardless of the first
     /// query: `first`, `first + n`, `first + 2 n`.
     ///

@@ -69,6 +69,9 @@ fn mistakes_are_named() -> Result<()> {
     assert!(trained(x(), rows(wide, number.clone(), [0.0, 1.0])).contains("expected one id each"));
     let twice = trained(x(), rows(ids(["a", "a"]), number.clone(), [0.0, 1.0]));
     assert!(twice.contains("in example `a`") && twice.contains("came before with label 0 and weight 1"), "{twice}");
+    // One id for two rows, as an id of users would be.
+    let shared = trained(x(), rows(ids(["a", "a"]), number.clone(), [1.0, 1.0]));
+    assert!(shared.contains("in example `a`") && shared.contains("came before with other features"), "{shared}");
     let weighed = |id: Array, weights: [f32; 2]| {
         let weights = ("w", Array::from(weights));
         let data = Dataset::from_arrays([("id", id), ("x", number.clone()), weights, ("y", Array::from([1f32, 1.0]))]);

@@ -65,8 +65,10 @@ impl Estimator {
         let cx = self.input_context(Mode::Eval, self.config.tf_random_seed.unwrap_or(0), 0);
         let data = self.dataset(input, cx)?;
         if steps.is_none() && data.is_endless() {
-            return Err(Error::config("the input of the evaluation never ends, and the evaluation has no steps")
-                .help("set EvalSpec::steps, or leave out `repeat_forever`"));
+            return Err(Error::config("the input of the evaluation never ends, and the evaluation has no steps").help(
+                "set EvalSpec::steps (Experiment::eval_steps of an Experiment), or let the input end: without \
+                     `repeat_forever`, or with `n_epochs(Some(1))`",
+            ));
         }
         self.open_input(data, &cx, &Position::default())
     }

@@ -111,9 +111,15 @@ impl Estimator {
         let Some(cluster) = &self.config.cluster else { return Ok(()) };
         let refused = |message: String, help: &str| Err(Error::new(ErrorKind::Cluster, message).help(help));
         match cluster.task_type() {
-            task @ ("evaluator" | "ps") => refused(
-                format!("TF_CONFIG makes this process {task}, which does not train"),
-                "call train_and_evaluate in an evaluator or a parameter server",
+            "evaluator" => refused(
+                "TF_CONFIG makes this process evaluator, which does not train".to_string(),
+                "an evaluator calls Estimator::train_and_evaluate, or runs the schedule continuous_eval of its \
+                 Experiment",
+            ),
+            "ps" => refused(
+                "TF_CONFIG makes this process ps, and this version has no parameter servers: it trains in one process"
+                    .to_string(),
+                "leave out the ps tasks of TF_CONFIG, and start no process for them",
             ),
             _ if cluster.is_distributed() => refused(
                 format!("TF_CONFIG names {} workers; this version trains with one", cluster.n_workers()),

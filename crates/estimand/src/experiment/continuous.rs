@@ -164,7 +164,9 @@ impl Experiment<'_> {
             let throttle = if last.is_some() { throttle } else { throttle.max(POLL_SECS) };
             let rest = throttle - start.elapsed().as_secs_f64();
             if rest > 0.0 {
-                info!("Waiting {rest} secs before starting next eval run.");
+                if throttle > POLL_SECS {
+                    info!("Waiting {rest} secs before starting next eval run.");
+                }
                 self.wait.wait(rest)?;
             }
         }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use estimand_checkpoint::BundleReader;
 use estimand_tensor::{Error, Result, warn};
 use tracing::info;
 
@@ -10,7 +11,7 @@ use super::validation::{EvaluateSaved, validation};
 use super::{Experiment, ExperimentResult, Lent, wait};
 use crate::estimator::Finished;
 use crate::hook::{GlobalStepWaiterHook, Hook, SharedHook};
-use crate::{EvalSpec, Metrics, TrainSpec};
+use crate::{EvalSpec, Metrics, TrainSpec, own_entries};
 
 /// The steps between two evaluations of `continuous_train_and_eval` if nothing else tells.
 const STEPS_PER_ITERATION: u64 = 1000;
@@ -92,7 +93,9 @@ impl Experiment<'_> {
     ///
     /// Each round is a training of its own, with
     /// [`train_steps_per_iteration`](Experiment::train_steps_per_iteration) steps. The input goes
-    /// on where the last round stopped; in TensorFlow each round begins it anew.
+    /// on where the last round stopped; in TensorFlow each round begins it anew. A program that is
+    /// started again when all steps are done only evaluates and exports; in TensorFlow it trains
+    /// another round.
     pub fn continuous_train_and_eval(
         &mut self,
         mut predicate: impl FnMut(Option<&LastEvaluation>) -> bool,
@@ -105,16 +108,29 @@ impl Experiment<'_> {
                 info!("Stop training model as max steps reached");
                 break;
             }
-            info!("Training model for {steps} steps");
-            let finished = self.call_train(|spec| spec.steps(steps))?;
+            let finished = if result.finished.is_none() && self.has_trained()? {
+                info!("Stop training model as max steps reached");
+                None
+            } else {
+                info!("Training model for {steps} steps");
+                Some(self.call_train(|spec| spec.steps(steps))?)
+            };
             info!("Evaluating model now.");
             let checkpoint = self.estimator.latest_checkpoint()?;
             let metrics = self.evaluate_checkpoint(Some("one_pass"), checkpoint.as_deref())?;
             let exports = self.export(&metrics, None)?;
             last = Some(LastEvaluation { metrics: metrics.clone(), checkpoint });
-            result = ExperimentResult { finished: Some(finished), metrics: Some(metrics), exports };
+            result = ExperimentResult { finished, metrics: Some(metrics), exports };
         }
         Ok(result)
+    }
+
+    /// Whether the last checkpoint is of the last step.
+    fn has_trained(&self) -> Result<bool> {
+        let (Some(checkpoint), Some(all)) = (self.estimator.latest_checkpoint()?, self.train_steps) else {
+            return Ok(false);
+        };
+        Ok(own_entries::global_step(&BundleReader::open(&checkpoint)?)? >= all)
     }
 
     fn steps_per_iteration(&self) -> Result<u64> {

@@ -67,10 +67,11 @@ impl InitialClusters {
                 }
                 if !array.dtype().is_number() {
                     let text = format!("initial_clusters is {}; expected numbers", array.dtype());
-                    return Err(Error::dtype(Some(DType::F32), array.dtype(), text));
+                    return Err(Error::dtype(Some(DType::F32), array.dtype(), text).help("convert the centers to f32"));
                 }
                 match array.to_f64_vec()?.iter().find(|value| !(**value as f32).is_finite()) {
-                    Some(value) => Err(Error::config(format!("initial_clusters holds {value}; expected finite f32"))),
+                    Some(value) => Err(Error::config(format!("initial_clusters holds {value}; expected finite f32"))
+                        .help("correct the centers, or let k-means choose them with InitialClusters::KMeansPlusPlus")),
                     None => Ok(()),
                 }
             }
@@ -155,7 +156,7 @@ impl Chooser {
                     dims => {
                         let (width, text) = (self.width, "the function of initial_clusters returned");
                         let text = format!("{text} {dims:?}; expected at most {n_missing} rows of {width} numbers");
-                        return Err(Error::shape(text));
+                        return Err(Error::shape(text).help("return rows of the batch that it is given, or fewer"));
                     }
                 }
                 let centers = centers.to_f64_vec()?.into_iter().map(|value| value as f32).collect::<Vec<_>>();

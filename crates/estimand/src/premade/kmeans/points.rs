@@ -49,7 +49,8 @@ impl<'a> Points<'a> {
     pub(super) fn of(batch: &'a Array) -> Result<Points<'a>> {
         let points = Points { values: batch.as_slice()?, width: batch.dims()[1] };
         if points.width == 0 {
-            return Err(Error::shape("the points of k-means have no features"));
+            return Err(Error::shape("the points of k-means have no features")
+                .help("give KMeans a column of at least one number"));
         }
         match points.values.iter().position(|value| !value.is_finite()) {
             Some(i) => {

@@ -127,7 +127,8 @@ impl Cells {
             return Err(Error::config(format!("{what} an empty list")).help("give at least one cell"));
         }
         if given.len() > MAX_CELLS {
-            return Err(Error::config(format!("{what} a list of {}; expected at most {MAX_CELLS}", given.len())));
+            return Err(Error::config(format!("{what} a list of {}; expected at most {MAX_CELLS}", given.len()))
+                .help("stack fewer cells, with more units each"));
         }
         match given.iter().copied().find(|units| !(1..=MAX_UNITS).contains(units)) {
             Some(units) => Err(Error::config(format!("{what} {given:?}: a cell has {units} units"))

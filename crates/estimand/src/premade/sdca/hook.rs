@@ -247,7 +247,8 @@ impl Hook for SdcaHook {
     }
 
     fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
-        self.tell(cx, true, true)
+        let (logs, summarizes) = (!self.log.is_never(), !self.summary.is_never());
+        self.tell(cx, logs, summarizes)
     }
 
     fn state(&self) -> Option<Vec<u8>> {

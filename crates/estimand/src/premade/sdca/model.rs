@@ -92,23 +92,27 @@ pub(in crate::premade) fn spec(
     Ok(spec.training_chief_hook(SdcaHook::new(sdca, sdca.problem(loss), inputs, cx.config())?))
 }
 
+const ONE_ID: &str = "name a feature with one string or integer for each row, such as the number of the row";
+
 /// The feature with the ids of examples.
 fn ids(sdca: &LinearSdca, cx: &ModelFnContext<'_>) -> Result<Tensor> {
     let name = &sdca.example_id_column;
     let place = |error: Error| error.context("in the example_id_column of LinearSdca");
     let Input::Dense(ids) = cx.features().find(name).map_err(place)? else {
-        return Err(place(Error::shape(format!(
-            "feature `{name}` has rows of different length; expected one id each"
-        ))));
+        let text = format!("feature `{name}` has rows of different length; expected one id each");
+        return Err(place(Error::shape(text).help(ONE_ID)));
     };
     if !matches!(ids.dtype(), DType::Str | DType::I32 | DType::I64) {
         let text = format!("feature `{name}` is {}; ids are strings or integers", ids.dtype());
-        return Err(place(Error::dtype(Some(DType::Str), ids.dtype(), text)));
+        return Err(place(Error::dtype(Some(DType::Str), ids.dtype(), text).help(ONE_ID)));
     }
     match ids.shape().dims() {
         [_] => Ok(ids.clone()),
         [_, one] if one.known() == Some(1) => Ok(ids.clone()),
-        _ => Err(place(Error::shape(format!("feature `{name}` is {}; expected one id each", ids.describe())))),
+        _ => {
+            let text = format!("feature `{name}` is {}; expected one id each", ids.describe());
+            Err(place(Error::shape(text).help(ONE_ID)))
+        }
     }
 }
 

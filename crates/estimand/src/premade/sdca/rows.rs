@@ -2,6 +2,17 @@
 
 use estimand_tensor::{Array, DType, Error, Result};
 
+/// How far rounding may move a sketch, for a row of length 1.
+const ROUNDED: f64 = 1e-6;
+
+/// A number from -1 to 1 that an index always has: the mixing of splitmix64.
+fn random(index: u32) -> f64 {
+    let mut x = (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((x ^ (x >> 31)) as i64) as f64 / -(i64::MIN as f64)
+}
+
 /// Rows of a batch. Weights of all columns have consecutive indices; the last is the bias.
 #[derive(Default)]
 pub(super) struct Rows {
@@ -67,6 +78,18 @@ impl Rows {
     /// The squared length of a row.
     pub(super) fn squared_norm(&self, i: usize) -> f64 {
         self.squared_norms[i]
+    }
+
+    /// A number that tells the features of a row: the sum of its values, each times a random number
+    /// of its index. Features that differ by rounding have nearly the same.
+    pub(super) fn sketch(&self, i: usize) -> f64 {
+        let (indices, values) = self.row(i);
+        indices.iter().zip(values).map(|(index, value)| random(*index) * f64::from(*value)).sum()
+    }
+
+    /// Whether two sketches of a row can be those of the same features.
+    pub(super) fn is_same_sketch(&self, i: usize, one: f64, other: f64) -> bool {
+        (one - other).abs() <= ROUNDED * self.squared_norms[i].sqrt()
     }
 
     /// The indices of all rows, one after another.
@@ -171,6 +194,29 @@ mod tests {
             assert_eq!(rows.row(0), (&[0, 1, 2, 4, 5][..], &[1.0, 2.0, 1.0, 2.5, 1.0][..]));
             assert_eq!(rows.row(1), (&[0, 1, 3, 5][..], &[3.0, 4.0, 3.0, 1.0][..]));
             assert_eq!((rows.squared_norm(0), rows.squared_norm(1)), (13.25, 35.0));
+        }
+        Ok(())
+    }
+
+    /// The rows (x, bias): the same, one rounding apart, another number, another id.
+    #[test]
+    fn sketches_tell_rows_apart() -> Result<()> {
+        let sketch_of = |x: f32, id: i64| {
+            let mut rows = Rows::default();
+            let ids = [id];
+            let columns = [
+                Column { values: Values::Dense(&[x]), first: 0, n: 1 },
+                Column {
+                    values: Values::Ids { ids: Ids::I64(&ids), row_splits: &[0, 1], weights: None },
+                    first: 1,
+                    n: 9,
+                },
+            ];
+            rows.fill(1, &columns, 10).map(|()| (rows.sketch(0), rows))
+        };
+        let (known, rows) = sketch_of(0.3, 4)?;
+        for (x, id, is_same) in [(0.3, 4, true), (0.3f32.next_up(), 4, true), (0.301, 4, false), (0.3, 5, false)] {
+            assert_eq!(rows.is_same_sketch(0, known, sketch_of(x, id)?.0), is_same, "{x}, {id}");
         }
         Ok(())
     }

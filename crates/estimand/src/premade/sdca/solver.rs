@@ -162,6 +162,18 @@ impl Solver {
                     Error::data(text).help("give each example an id of its own, the same in each epoch"),
                 ));
             }
+            let sketch = batch.rows.sketch(row);
+            if known.sketch.is_nan() {
+                known.sketch = sketch;
+            }
+            // A value that is not finite has no sketch; it is refused where its logit is computed.
+            if !sketch.is_nan() && !batch.rows.is_same_sketch(row, known.sketch, sketch) {
+                let error = Error::data("the example came before with other features").help(
+                    "give each example an id of its own, not one of a user or a group, and the same features in \
+                     each epoch: the weights are sums over the examples as they were",
+                );
+                return Err(refused(error));
+            }
             self.places.push(place);
         }
         Ok(())

@@ -7,12 +7,12 @@ use estimand_tensor::{Error, Result, warn};
 
 use super::loss::LOSSES;
 use super::solver::Solver;
-use super::table::{Example, Key};
+use super::table::{Example, Key, UNKNOWN};
 
-/// The version of the format.
-const VERSION: u64 = 1;
+/// The version of the format. Version 1 has no sketches of features.
+const VERSION: u64 = 2;
 /// The bytes of an example.
-const EXAMPLE: usize = 56;
+const EXAMPLE: usize = 64;
 
 /// A variable: its name and its number of weights.
 pub(super) type Sizes<'a> = [(&'a str, usize)];
@@ -33,9 +33,9 @@ pub(super) fn write(solver: &Solver, variables: &Sizes<'_>) -> Vec<u8> {
     solver.unshrunk.iter().for_each(|weight| put(&mut bytes, weight.to_bits()));
     put(&mut bytes, solver.table.len() as u64);
     for (key, example) in solver.table.iter() {
-        let Example { dual, label, weight, loss, conjugate } = *example;
+        let Example { dual, label, weight, sketch, loss, conjugate } = *example;
         [key.0, key.1].into_iter().for_each(|n| put(&mut bytes, n));
-        [dual, label, weight, loss, conjugate].into_iter().for_each(|n| put(&mut bytes, n.to_bits()));
+        [dual, label, weight, loss, conjugate, sketch].into_iter().for_each(|n| put(&mut bytes, n.to_bits()));
     }
     bytes
 }
@@ -43,12 +43,10 @@ pub(super) fn write(solver: &Solver, variables: &Sizes<'_>) -> Vec<u8> {
 /// Reads a state into a new solver of the same variables.
 pub(super) fn read(solver: &mut Solver, variables: &Sizes<'_>, bytes: &[u8]) -> Result<()> {
     let mut reader = Reader(bytes);
-    match reader.number()? {
-        VERSION => {}
-        other => {
-            let text = format!("the state of LinearSdca has version {other}; this library reads version {VERSION}");
-            return Err(Error::unsupported(text).help("use the version of Estimand that wrote the checkpoint"));
-        }
+    let version = reader.number()?;
+    if !(1..=VERSION).contains(&version) {
+        let text = format!("the state of LinearSdca has version {version}; this library reads versions 1 to {VERSION}");
+        return Err(Error::unsupported(text).help("use the version of Estimand that wrote the checkpoint"));
     }
     let loss = reader.number()?;
     let problem = solver.problem;
@@ -81,7 +79,8 @@ pub(super) fn read(solver: &mut Solver, variables: &Sizes<'_>, bytes: &[u8]) -> 
         *weight = reader.finite()? * (l2 / problem.l2);
     }
     let n_examples = reader.number()?;
-    if n_examples.checked_mul(EXAMPLE as u64) != Some(reader.0.len() as u64) {
+    let size = if version == 1 { EXAMPLE - 8 } else { EXAMPLE };
+    if n_examples.checked_mul(size as u64) != Some(reader.0.len() as u64) {
         return Err(damaged(format!("{} bytes are left for {n_examples} examples", reader.0.len())));
     }
     for _ in 0..n_examples {
@@ -92,11 +91,12 @@ pub(super) fn read(solver: &mut Solver, variables: &Sizes<'_>, bytes: &[u8]) -> 
             weight: reader.finite()?,
             loss: reader.float()?,
             conjugate: reader.finite()?,
+            sketch: if version == 1 { UNKNOWN } else { reader.float()? },
         };
         let Example { label, dual, .. } = example;
         let is_label =
             label.is_nan() || problem.loss.check_label(label).is_ok() && problem.loss.is_feasible(label, dual);
-        if !is_label || example.weight < 0.0 {
+        if !is_label || example.weight < 0.0 || example.sketch.is_infinite() {
             return Err(damaged(format!("an example is {example:?}")));
         }
         if !solver.table.restore(key, example) {
@@ -161,7 +161,8 @@ mod tests {
         let mut solver = solver(2.0, 1);
         solver.unshrunk = vec![0.1, -0.2, 1.0 / 3.0];
         for i in 0..9 {
-            let example = Example { dual: 0.1 * f64::from(i), label: 1.0, weight: 2.0, loss: 0.3, conjugate: -0.5 };
+            let (dual, sketch) = (0.1 * f64::from(i), f64::from(i) - 3.5);
+            let example = Example { dual, label: 1.0, weight: 2.0, sketch, loss: 0.3, conjugate: -0.5 };
             solver.table.restore(Key::of(i.to_string().as_bytes()), example);
         }
         solver
@@ -186,6 +187,21 @@ mod tests {
         let mut other = solver(4.0, 1);
         read(&mut other, VARIABLES, &bytes)?;
         assert_eq!(other.unshrunk[0], 0.05);
+        Ok(())
+    }
+
+    /// Version 1 ends each example after the conjugate.
+    #[test]
+    fn states_without_sketches_are_read() -> Result<()> {
+        let bytes = write(&filled(), VARIABLES);
+        let (header, examples) = bytes.split_at(bytes.len() - 9 * EXAMPLE);
+        let mut old = header.to_vec();
+        old[0] = 1;
+        examples.chunks(EXAMPLE).for_each(|example| old.extend(&example[..EXAMPLE - 8]));
+        let mut again = solver(2.0, 1);
+        read(&mut again, VARIABLES, &old)?;
+        assert!(again.table.iter().all(|(_, example)| example.sketch.is_nan() && example.weight == 2.0));
+        assert_eq!(again.table.len(), 9);
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 use estimand_tensor::cpu::text::fingerprint128;
 use indexmap::IndexMap;
 
-/// The label of an example that a checkpoint of TensorFlow has, until the example is seen again.
+/// The label and the sketch of an example that a checkpoint of TensorFlow has, until the example is
+/// seen again. Checkpoints of Estimand 0.1 have no sketch either.
 pub(super) const UNKNOWN: f64 = f64::NAN;
 
 /// What is kept of an example.
@@ -14,6 +15,8 @@ pub(super) struct Example {
     /// [`UNKNOWN`] before the example was seen here.
     pub(super) label: f64,
     pub(super) weight: f64,
+    /// The sketch of its features, see [`Rows::sketch`](super::rows::Rows::sketch), or [`UNKNOWN`].
+    pub(super) sketch: f64,
     /// The loss when the example was last seen.
     pub(super) loss: f64,
     /// The conjugate of the loss at the dual variable.
@@ -60,7 +63,7 @@ impl Table {
         let shard = key.shard(self.shards.len());
         let entry = self.shards[shard].entry(key);
         let at = entry.index();
-        entry.or_insert(Example { dual: 0.0, label, weight, loss: 0.0, conjugate: 0.0 });
+        entry.or_insert(Example { dual: 0.0, label, weight, sketch: UNKNOWN, loss: 0.0, conjugate: 0.0 });
         Place { shard, at }
     }
 

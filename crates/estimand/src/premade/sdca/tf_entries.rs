@@ -118,7 +118,8 @@ pub(super) fn read(solver: &mut Solver, variables: &Sizes<'_>, checkpoint: &Bund
                 return Err(damaged(format!("an example in `{of_values}` has the weight {weight}")));
             }
             let of_one = |sum: f64| if weight > 0.0 { sum / weight } else { 0.0 };
-            let example = Example { dual, label: UNKNOWN, weight, loss: of_one(loss), conjugate: of_one(conjugate) };
+            let (loss, conjugate) = (of_one(loss), of_one(conjugate));
+            let example = Example { dual, label: UNKNOWN, weight, sketch: UNKNOWN, loss, conjugate };
             if !solver.table.restore(Key(key[0] as u64, key[1] as u64), example) {
                 return Err(damaged(format!("an example is in `{of_keys}` twice")));
             }
