@@ -101,11 +101,14 @@ def rows_of(case):
         return {"left": floats(6), "right": floats(4), "price": floats(1), "kind": floats(3)}
     if case == "keras_gru":
         return {"embedding_input": ids(0, 10, 7), "dense": floats(1)}
+    if case == "keras_dilated":
+        given = {"sound": floats(9, 3), "image": floats(7, 8, 2), "volume": floats(4, 5, 6, 2)}
+        return {**given, "heard": floats(2), "seen": floats(4), "inside": floats(3)}
     return {"x": floats(6, 4), "dense": floats(2)}
 
 
 CASES = ["iris", "census", "census_regressor", "linear", "cnn", "lstm", "recurrent", "attention", "ops", "layers", "keras_sequential",
-         "keras_functional", "keras_gru", "keras_attention"]
+         "keras_functional", "keras_gru", "keras_attention", "keras_dilated"]
 
 
 # Cases that are also asked for no rows. onnxruntime divides by zero in a loop or an image without rows.

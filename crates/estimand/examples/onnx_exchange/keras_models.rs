@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use estimand::keras::{Compile, Fit, Functional, Input, Model, Sequential, SharedLayer};
-use estimand::nn::{BatchNorm, Concat, GlobalAvgPool1d, Gru, MultiHeadAttention};
+use estimand::nn::{
+    BatchNorm, Concat, Conv1d, Conv3d, DepthwiseConv2d, GlobalAvgPool1d, GlobalAvgPool2d, GlobalAvgPool3d, Gru,
+    MultiHeadAttention,
+};
 use estimand::prelude::*;
 
 use crate::Rows;
@@ -44,6 +47,20 @@ fn model(case: &str) -> Result<Option<Model>> {
             let seen = MultiHeadAttention::new(2, 3).on(&[&x, &x]);
             let y = Dense::new(2).on(&GlobalAvgPool1d::new().on(&seen));
             Model::new(&x, &y)?
+        }
+        "keras_dilated" => {
+            let sound = Input::new([Graph::ANY, 3.into()]).name("sound").tensor();
+            let image = Input::new([Graph::ANY, Graph::ANY, 2.into()]).name("image").tensor();
+            let volume = Input::new([4.into(), Graph::ANY, Graph::ANY, 2.into()]).name("volume").tensor();
+            let heard = Conv1d::new(4, 3).same().dilation(2).activation(Activation::Relu).on(&sound);
+            let heard = Conv1d::new(2, 2).same().dilation(3).on(&heard);
+            let seen = Conv2d::new(4, (3, 2)).same().dilation((2, 3)).activation(Activation::Tanh).on(&image);
+            let seen = DepthwiseConv2d::new(3).same().dilation(2).on(&seen);
+            let inside = Conv3d::new(3, (2, 3, 2)).same().dilation((1, 2, 3)).on(&volume);
+            let first = GlobalAvgPool1d::new().name("heard").on(&heard);
+            let second = GlobalAvgPool2d::new().name("seen").on(&seen);
+            let third = GlobalAvgPool3d::new().name("inside").on(&inside);
+            Model::new(&[&sound, &image, &volume], &[&first, &second, &third])?
         }
         _ => return Ok(None),
     }))

@@ -21,22 +21,39 @@ fn pair(name: &str, (a, b): (usize, usize)) -> AttributeProto {
     AttributeProto::ints(name, [a as i64, b as i64])
 }
 
-/// The borders of a window: numbers if the size of the images is known.
-fn borders(padding: Padding, sizes: &[Dim], window: &Window, taps: (usize, usize)) -> Result<AttributeProto> {
-    let (Some(height), Some(width)) = (sizes[0].known(), sizes[1].known()) else {
-        let mode = match padding {
-            Padding::Same => "SAME_UPPER",
-            Padding::Valid => "VALID",
-        };
-        return Ok(AttributeProto::text("auto_pad", mode));
+/// The borders before and after one axis; `None` if they depend on a size that is not known.
+fn border(padding: Padding, size: Dim, taps: usize, stride: usize, dilation: usize) -> Result<Option<(usize, usize)>> {
+    let size = match (size.known(), padding) {
+        (Some(size), _) => size,
+        (None, Padding::Valid) => return Ok(Some((0, 0))),
+        // Windows that move by one element have the same borders at every size.
+        (None, Padding::Same) if stride == 1 => 1,
+        (None, Padding::Same) => return Ok(None),
     };
-    let place = |size, taps, stride, dilation| {
-        let place = padding.place(size, taps, stride, dilation);
-        place.ok_or_else(|| Error::shape(format!("a window of {taps} does not fit an image of {size}")))
-    };
-    let (_, top, bottom) = place(height, taps.0, window.strides.0, window.dilations.0)?;
-    let (_, left, right) = place(width, taps.1, window.strides.1, window.dilations.1)?;
-    Ok(AttributeProto::ints("pads", [top, left, bottom, right].map(|n| n as i64)))
+    let place = padding.place(size, taps, stride, dilation);
+    let (_, before, after) =
+        place.ok_or_else(|| Error::shape(format!("a window of {taps} does not fit an image of {size}")))?;
+    Ok(Some((before, after)))
+}
+
+/// The borders of a window as numbers. `auto_pad` is for borders that only the run knows, because
+/// onnxruntime refuses it together with dilations.
+fn borders(
+    at: &At<'_, '_, '_, '_>,
+    padding: Padding,
+    sizes: &[Dim],
+    window: &Window,
+    taps: (usize, usize),
+) -> Result<AttributeProto> {
+    let rows = border(padding, sizes[0], taps.0, window.strides.0, window.dilations.0)?;
+    let columns = border(padding, sizes[1], taps.1, window.strides.1, window.dilations.1)?;
+    match (rows, columns) {
+        (Some((top, bottom)), Some((left, right))) => {
+            Ok(AttributeProto::ints("pads", [top, left, bottom, right].map(|n| n as i64)))
+        }
+        _ if window.dilations == (1, 1) => Ok(AttributeProto::text("auto_pad", "SAME_UPPER")),
+        _ => no_counterpart(at, "it has strides and dilations, and the size of its image is known only at run time"),
+    }
 }
 
 /// The height and width of a filter.
@@ -77,7 +94,7 @@ fn convolution(at: &mut At<'_, '_, '_, '_>, x: &str, filter: &str, window: &Wind
         pair("strides", window.strides),
         pair("dilations", window.dilations),
         AttributeProto::int("group", group as i64),
-        borders(window.padding, &at.dims(0)[1..3], window, taps)?,
+        borders(at, window.padding, &at.dims(0)[1..3], window, taps)?,
     ];
     let x = channels_first(at, x);
     let y = at.add_with("Conv", &[&x, filter], attributes);
@@ -136,7 +153,7 @@ fn pool(
     attributes.extend([
         pair("kernel_shape", window.size),
         pair("strides", window.strides),
-        borders(window.padding, &at.dims(0)[1..3], &moved, window.size)?,
+        borders(at, window.padding, &at.dims(0)[1..3], &moved, window.size)?,
     ]);
     let x = channels_first(at, &x);
     let y = at.add_with(op, &[&x], attributes);
