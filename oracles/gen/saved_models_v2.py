@@ -20,7 +20,8 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../liv
 import saved_model_v2
 from saved_models import write
 
-NAMES = ["linear", "tables", "loops", "sums", "branches", "functional", "image", "multi_head", "text_tf_idf", "text_lstm", "gru_steps"]
+NAMES = ["linear", "tables", "loops", "sums", "branches", "functional", "image", "multi_head", "text_tf_idf", "text_lstm", "gru_steps",
+         "dilated_any_size", "dilated_steps"]
 BATCHES = [1, 3]
 
 

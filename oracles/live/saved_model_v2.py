@@ -199,6 +199,23 @@ def image():
     return keras.Model(x, layers.Dense(2, "sigmoid")(layers.Dropout(0.3)(layers.GlobalAveragePooling2D()(y))))
 
 
+def dilated(height, width):
+    """TensorFlow writes a dilated convolution as a plain one between SpaceToBatchND and BatchToSpaceND."""
+    x = keras.Input([height, width, 3])
+    same = layers.Conv2D(4, 3, dilation_rate=2, padding="same", activation="relu")(x)
+    valid = layers.Conv2D(2, (3, 2), dilation_rate=(2, 3))(layers.ZeroPadding2D(2)(same))
+    return keras.Model(x, {"same": layers.Add()([same, layers.Conv2D(4, 1)(x)]), "valid": valid})
+
+
+def dilated_steps(n):
+    """The layers of a WaveNet, and the other paddings."""
+    x = keras.Input([n, 3])
+    y = layers.Conv1D(4, 2, dilation_rate=2, padding="causal", activation="tanh")(x)
+    y = layers.Add()([y, layers.Conv1D(4, 3, dilation_rate=4, padding="causal")(y)])
+    valid = layers.Conv1D(2, 2, dilation_rate=3)(layers.ZeroPadding1D(2)(y))
+    return keras.Model(x, {"causal": y, "same": layers.Conv1D(2, 3, dilation_rate=2, padding="same")(y), "valid": valid})
+
+
 # The models that Keras saves, by name.
 KERAS = {
     "dense": lambda: sequential(keras.Input([4]), layers.Dense(5, activation="relu"), layers.Dense(2, activation="softmax")),
@@ -206,6 +223,10 @@ KERAS = {
     "functional": functional,
     "image": image,
     "conv1d": lambda: sequential(keras.Input([10, 3]), layers.Conv1D(4, 3), layers.LayerNormalization(), layers.Flatten(), layers.Dense(2, "gelu")),
+    "dilated": lambda: dilated(9, 8),
+    "dilated_any_size": lambda: dilated(None, None),
+    "dilated_steps": lambda: dilated_steps(9),
+    "dilated_any_steps": lambda: dilated_steps(None),
     "embedding": lambda: sequential(ids(), layers.Embedding(10, 4), layers.GlobalAveragePooling1D(), layers.Dense(1)),
     "masked_mean": lambda: sequential(ids(), layers.Embedding(10, 4, mask_zero=True), layers.GlobalAveragePooling1D()),
     "attention": attention,

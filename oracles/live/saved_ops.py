@@ -334,6 +334,29 @@ def images():
 
 
 @case
+def blocks():
+    """Borders and crops that are known, that the shape gives, and that are fed. Some do not fit the sizes."""
+    def run(x, borders):
+        shape = tf.shape(x)
+        spread = raw.SpaceToBatchND(input=x, block_shape=[2, 3], paddings=[[0, 0], [1, 2]])
+        more, cut = tf.required_space_to_batch_paddings(shape[1:3], [3, 2])
+        divided = raw.SpaceToBatchND(input=x, block_shape=[3, 2], paddings=more)
+        fed = raw.SpaceToBatchND(input=x[:, :, 0], block_shape=[2], paddings=borders)
+        outputs = [spread, raw.BatchToSpaceND(input=spread, block_shape=[2, 3], crops=[[0, 1], [1, 0]]), divided]
+        outputs += [raw.BatchToSpaceND(input=divided, block_shape=[3, 2], crops=cut), fed, raw.BatchToSpaceND(input=fed, block_shape=[2], crops=borders)]
+        outputs += [raw.SpaceToBatchND(input=x, block_shape=[1, 1, 2], paddings=[[0, 0], [0, 1], [0, 0]]), raw.BatchToSpaceND(input=x, block_shape=[2], crops=[[0, 0]])]
+        outputs += [raw.BatchToSpaceND(input=x, block_shape=[1], crops=borders)]
+        return outputs + [tf.stack([shape[:2], shape[2:]]), tf.constant([[1, 2], [3, 4]])[:, 0] + shape[:2]]
+
+    def inputs(rng):
+        sizes = 2 * rng.randint(1, 4, 2) + (rng.rand(2) < 0.1)
+        fed = [[1, 1], [0, 2], [2, 0], [3, 1], [0, 0], [6, 4]][rng.randint(6)] if rng.rand() < 0.8 else [1, -1]
+        return {"x": rng.randn(*sizes, 3, 4).astype(np.float32), "borders": np.array([fed], np.int32)}
+
+    return {"x": (F32, [None, None, 3, 4]), "borders": (tf.int32, [1, 2])}, run, inputs
+
+
+@case
 def strings():
     def run(x, n, f):
         outputs = [tf.strings.to_hash_bucket_fast(x, 10), tf.strings.to_hash_bucket_strong(x, 1000, [3, 4]), tf.as_string(n), tf.as_string(f), tf.as_string(f, precision=2, shortest=True)]

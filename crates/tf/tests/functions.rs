@@ -32,6 +32,8 @@ fn modules_and_keras_models_predict_what_they_did() {
         "text_tf_idf",
         "text_lstm",
         "gru_steps",
+        "dilated_any_size",
+        "dilated_steps",
     ] {
         check(&format!("saved_model_v2_{name}"), |model| model);
     }
@@ -132,6 +134,31 @@ fn an_op_that_cannot_be_read_is_named_with_its_node_and_function() {
     let odd = function("odd", vec![NodeDef::new("part", "SelfAdjointEigV2").input("x")], "part:e:0");
     let text = error("unknown", vec![function("outer", vec![call("inner", "odd", "x")], "inner:output:0"), odd]);
     expect(&text, &["SelfAdjointEigV2", "`StatefulPartitionedCall/inner/part`", "of function `odd`", REPLACED]);
+}
+
+/// Blocks that TensorFlow refuses, and one that only the run knows.
+#[test]
+fn blocks_that_do_not_divide_an_image_are_refused() {
+    let damaged = |op: &str, change: &dyn Fn(&mut NodeDef)| {
+        let copy = Copy::of("saved_model_v2_dilated_steps", "blocks");
+        copy.edit_graph(|graph| {
+            let nodes = graph.library.as_mut().unwrap().function.iter_mut().flat_map(|function| &mut function.node_def);
+            nodes.filter(|node| node.name.ends_with(op)).for_each(change);
+        });
+        copy.error(SIGNATURE)
+    };
+    let block = |sizes: &[i32]| {
+        let value = estimand_wire::TensorProto::from_array(&Array::from_vec([sizes.len()], sizes.to_vec()).unwrap());
+        damaged("/SpaceToBatchND/block_shape", &|node| drop(node.attr.insert("value".into(), value.clone().into())))
+    };
+    expect(&block(&[0]), &["the block is [0]", "sizes of at least 1", "(SpaceToBatchND) of function"]);
+    expect(&block(&[2, 2, 2]), &["the block is [2, 2, 2]", "one size for each axis after the batch"]);
+    expect(&block(&[2, 2]), &["the borders have the sizes [1, 2]", "expected [2, 2]"]);
+    expect(&block(&[7]), &["axis 1 with its borders has size", "expected a multiple of 7"]);
+    let text = damaged("/BatchToSpaceND", &|node| node.input[1] = node.input[2].clone());
+    expect(&text, &["the block is [0, 1]", "(BatchToSpaceND) of function"]);
+    let text = damaged("/SpaceToBatchND", &|node| node.input[1] = node.input[0].clone());
+    expect(&text, &["in input 1", "must be known when the graph is read"]);
 }
 
 #[test]

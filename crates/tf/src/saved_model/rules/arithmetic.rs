@@ -1,6 +1,6 @@
 //! Arithmetic on sizes.
 
-use estimand_graph::Graph;
+use estimand_graph::{Graph, SymbolDef, Symbols};
 use estimand_tensor::{Binary, DType, Dim, Result};
 
 use super::super::numbers::{Number, Numbers};
@@ -45,10 +45,27 @@ fn sizes(graph: &Graph, op: Binary, x: Dim, y: Dim) -> Result<Option<Dim>> {
             // A difference may be negative, but a size may not.
             (Binary::Sub, x, Dim::Known(0)) => Some(x),
             (Binary::Sub, x, y) if x == y => Some(Dim::Known(0)),
+            (Binary::Sub, Dim::Known(n), y) if is_remainder(s, y, n) => Some(s.sub(x, y)),
+            (Binary::FloorMod, x, Dim::Known(n)) if n > 0 => {
+                let n_times = s.div(x, y);
+                let most = s.mul(n_times, y)?;
+                Some(s.sub(x, most))
+            }
             (Binary::FloorDiv, x, Dim::Known(n)) if n > 0 => Some(s.div(x, y)),
             (Binary::Maximum, x, Dim::Known(0)) | (Binary::Maximum, Dim::Known(0), x) => Some(x),
             (Binary::Maximum | Binary::Minimum, x, y) if x == y => Some(x),
             _ => None,
         })
     })
+}
+
+/// Whether a size is the remainder of a division by at most `n`, so that it is below `n`.
+fn is_remainder(symbols: &Symbols, size: Dim, n: usize) -> bool {
+    let def = |dim: Dim| if let Dim::Sym(symbol) = dim { Some(symbols.def(symbol)) } else { None };
+    let Some(SymbolDef::Sub(x, most)) = def(size) else { return false };
+    let Some(SymbolDef::Mul(a, b)) = def(most) else { return false };
+    let is_quotient = |quotient: Dim, by: Dim| {
+        def(quotient) == Some(SymbolDef::Div(x, by)) && by.known().is_some_and(|by| (1..=n).contains(&by))
+    };
+    is_quotient(a, b) || is_quotient(b, a)
 }

@@ -6,7 +6,7 @@ use estimand_graph::op::reading::{Reading, axis as axis_of, refuse};
 use estimand_tensor::{Dim, Error, Result};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
-use super::super::numbers::{Number, Numbers};
+use super::super::numbers::{MOST, Number, Numbers};
 use super::follow::joined;
 
 pub(super) fn pack(call: &mut NodeReader<'_, '_>) -> Outputs {
@@ -14,11 +14,30 @@ pub(super) fn pack(call: &mut NodeReader<'_, '_>) -> Outputs {
     if let Some(numbers) = joined(call, 0..call.n_inputs(), 0)? {
         return one(numbers);
     }
+    if axis == 0
+        && let Some(numbers) = stacked(call)?
+    {
+        return one(numbers);
+    }
     let parts = call.tensors(0..call.n_inputs())?;
     if parts.is_empty() {
         return Err(Error::config("the node has no inputs to stack"));
     }
     one(Tensor::stack(&parts.iter().collect::<Vec<_>>(), axis))
+}
+
+/// Stacks tracked numbers of equal sizes; `None` if an input is not tracked.
+fn stacked(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
+    let Some(mut all) = (if call.n_inputs() > 0 { call.numbers(0)? } else { None }) else { return Ok(None) };
+    let dims = all.dims.clone();
+    for i in 1..call.n_inputs() {
+        match call.numbers(i)? {
+            Some(other) if other.dims == dims && other.dtype == all.dtype => all.elements.extend(other.elements),
+            _ => return Ok(None),
+        }
+    }
+    all.dims.insert(0, call.n_inputs());
+    Ok(Some(all).filter(|all| all.elements.len() <= MOST && all.dims.len() <= MOST))
 }
 
 pub(super) fn unpack(call: &mut NodeReader<'_, '_>) -> Outputs {

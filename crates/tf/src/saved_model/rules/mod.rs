@@ -7,6 +7,7 @@
 
 mod arithmetic;
 mod batch_norm;
+mod blocks;
 mod body;
 mod branch;
 mod einsum;
@@ -113,6 +114,9 @@ fn composed(op: &str) -> Option<Rule> {
         "Slice" => slicing::slice,
         "StridedSlice" => slicing::strided_slice,
         "StridedSliceGrad" => slicing::strided_slice_grad,
+
+        "SpaceToBatchND" => blocks::space_to_batch,
+        "BatchToSpaceND" => blocks::batch_to_space,
 
         "Einsum" => einsum::einsum,
         "FusedBatchNorm" | "FusedBatchNormV2" | "FusedBatchNormV3" => batch_norm::batch_norm,

@@ -51,7 +51,13 @@ fn known_one(call: &NodeReader<'_, '_>, i: usize) -> Result<Option<i64>> {
 }
 
 /// `size` elements of an axis from `begin`.
-fn part(call: &mut NodeReader<'_, '_>, tensor: &Tensor, axis: usize, begin: &Number, size: Dim) -> Result<Tensor> {
+pub(super) fn part(
+    call: &mut NodeReader<'_, '_>,
+    tensor: &Tensor,
+    axis: usize,
+    begin: &Number,
+    size: Dim,
+) -> Result<Tensor> {
     if begin.known() == Some(0) && tensor.shape().dims()[axis] == size {
         return Ok(tensor.clone());
     }
@@ -124,12 +130,11 @@ fn ranges(call: &mut NodeReader<'_, '_>, first: usize, rank: usize) -> Result<Ve
 }
 
 pub(super) fn strided_slice(call: &mut NodeReader<'_, '_>) -> Outputs {
-    if let Some(numbers) = call.numbers(0)?
-        && numbers.dims.len() == 1
-        && let [range] = &ranges(call, 1, 1)?[..]
-        && let Some(numbers) = of_list(&numbers, range)?
-    {
-        return one(numbers);
+    if let Some(numbers) = call.numbers(0)? {
+        let ranges = ranges(call, 1, numbers.dims.len())?;
+        if let Some(numbers) = of_numbers(&numbers, &ranges)? {
+            return one(numbers);
+        }
     }
     let tensor = call.tensor(0)?;
     let ranges = ranges(call, 1, tensor.rank())?;
@@ -159,19 +164,36 @@ pub(super) fn strided_slice(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(result.reshape_as(shape))
 }
 
-/// A range of a list of tracked numbers.
-fn of_list(numbers: &Numbers, range: &Range) -> Result<Option<Numbers>> {
-    let n = numbers.elements.len() as i64;
+/// Ranges of tracked numbers. `None` if a bound is not known.
+fn of_numbers(numbers: &Numbers, ranges: &[Range]) -> Result<Option<Numbers>> {
+    let (mut places, mut dims) = (vec![0], Vec::new());
+    let mut sizes = numbers.dims.iter();
+    for range in ranges {
+        if let Range::New = range {
+            dims.push(1);
+            continue;
+        }
+        let &n = sizes.next().ok_or_else(|| Error::internal("a slice has more ranges than axes"))?;
+        let Some(along) = places_of(range, n as i64)? else { return Ok(None) };
+        if let Range::Span { .. } = range {
+            dims.push(along.len());
+        }
+        places = places.iter().flat_map(|&place| along.iter().map(move |&k| place * n + k as usize)).collect();
+    }
+    let elements = places.iter().map(|&place| numbers.elements[place].clone()).collect();
+    Ok(Some(Numbers { dtype: numbers.dtype, dims, elements }))
+}
+
+/// The places of a range along an axis of `n` numbers. `None` if a bound is not known.
+fn places_of(range: &Range, n: i64) -> Result<Option<Vec<i64>>> {
     let at = |number: &Number| number.known().map(|k| if k < 0 { k.saturating_add(n) } else { k });
     Ok(match range {
-        Range::New => Some(Numbers { dims: vec![1, numbers.elements.len()], ..numbers.clone() }),
-        Range::Single(place) => {
-            let Some(k) = at(place) else { return Ok(None) };
-            let element = usize::try_from(k).ok().and_then(|k| numbers.elements.get(k));
-            let element =
-                element.ok_or_else(|| Error::index(format!("element {k} is out of range for {n} numbers")))?;
-            Some(Numbers::scalar(numbers.dtype, element.clone()))
-        }
+        Range::New => Some(Vec::new()),
+        Range::Single(place) => match at(place) {
+            Some(k) if (0..n).contains(&k) => Some(vec![k]),
+            Some(k) => return Err(Error::index(format!("element {k} is out of range for {n} numbers"))),
+            None => None,
+        },
         Range::Span { begin, end, stride } => {
             let bound = |number: &Option<Number>, open: i64| match number {
                 None => Some(open),
@@ -183,12 +205,12 @@ fn of_list(numbers: &Numbers, range: &Range) -> Result<Option<Numbers>> {
             let end = bound(end, if backwards { -1 } else { n });
             let (Some(begin), Some(end)) = (begin, end) else { return Ok(None) };
             let (mut k, end) = (begin.clamp(low, high), end.clamp(low, high));
-            let mut elements = Vec::new();
+            let mut places = Vec::new();
             while *stride != 0 && if backwards { k > end } else { k < end } {
-                elements.push(numbers.elements[k as usize].clone());
+                places.push(k);
                 k = k.saturating_add(*stride);
             }
-            Some(Numbers::list(numbers.dtype, elements))
+            Some(places)
         }
     })
 }
