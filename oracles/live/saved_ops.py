@@ -313,6 +313,7 @@ def pointwise():
         outputs += [tf.clip_by_value(x, -0.5, 0.5), raw.Bucketize(input=x, boundaries=[-1.0, 0.0, 0.25]), raw.Bucketize(input=tf.cast(x * 3, I64), boundaries=[-1.0, 2.0])]
         outputs += [tf.cast(x * 10, tf.int32) // 3, tf.cast(x * 10, I64) % 4, tf.nn.softmax(x), tf.nn.log_softmax(y), tf.sigmoid(x), tf.math.divide_no_nan(x, tf.round(y))]
         outputs += [tf.reduce_mean(x, 1), tf.reduce_max(x), tf.reduce_any(condition, 0), tf.matmul(x, y, transpose_b=True), tf.nn.l2_normalize(x, 1), tf.nn.relu6(x * 9)]
+        outputs += [tf.math.erfc(x * 3), tf.cast(tf.math.erfc(tf.cast(x, tf.float64) * 6), F32), 0.5 * x * 4 * tf.math.erfc(x * -4 * 0.5 ** 0.5)]
         return outputs
 
     def inputs(rng):

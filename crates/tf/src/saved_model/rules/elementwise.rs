@@ -45,6 +45,11 @@ pub(super) fn leaky_relu(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(call.tensor(0)?.leaky_relu(alpha.into()))
 }
 
+/// `1 - erf(x)`, which has the rounding errors of numbers near 1: a small result has few digits.
+pub(super) fn erfc(call: &mut NodeReader<'_, '_>) -> Outputs {
+    one(1.0 - call.tensor(0)?.erf())
+}
+
 pub(super) fn clip(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (x, low, high) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     one(x.clip(&low, &high))

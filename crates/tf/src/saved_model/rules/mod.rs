@@ -97,6 +97,7 @@ fn composed(op: &str) -> Option<Rule> {
         "BiasAdd" => elementwise::bias_add,
         "AddN" => elementwise::add_n,
         "LeakyRelu" => elementwise::leaky_relu,
+        "Erfc" => elementwise::erfc,
         "ClipByValue" => elementwise::clip,
         "Div" => elementwise::div,
         "Bucketize" => elementwise::bucketize,
