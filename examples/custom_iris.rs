@@ -4,7 +4,8 @@
 //! What differs from the article: the rows come from the embedded data set instead of `FILE_TRAIN`
 //! and `FILE_TEST`, and their labels need no `squeeze`. The learning rate and the sizes are
 //! hyper-parameters. `running_metric` stands for the article's summary of `accuracy[1]`.
-//! Probabilities and logits are predicted as well, and three flowers at the end.
+//! Probabilities and logits are predicted as well, and three flowers at the end. There is no
+//! `my_input_fn`: a `Dataset` is made where it is used. The model folder is a temporary one.
 //!
 //! `cargo run --release --example custom_iris`
 

@@ -6,7 +6,8 @@
 //! error.
 //!
 //! What differs from the article:
-//! - the files are not downloaded, and FOLDER may be the first argument;
+//! - files are not downloaded, there is no default folder, and FOLDER may be the first argument;
+//! - flags begin with two dashes, and there are no name scopes around the layers;
 //! - the model folder is a temporary one unless it is named, instead of `./mnist_training`;
 //! - a fixed `tf_random_seed`, so that each run gives the same numbers;
 //! - layers are not slim's, so their variables are called `kernel` and `bias`, not `weights` and

@@ -7,9 +7,10 @@
 //! What differs from the article: this version trains in one process, so the cluster has one
 //! worker, and there is no strategy to choose; if `TF_CONFIG` is not set, the program sets it so. A
 //! second process whose `TF_CONFIG` says `evaluator` evaluates the checkpoints of the first one, if
-//! both name the same MODEL_FOLDER. The files are not downloaded. Shuffling has a seed. The first
-//! evaluation does not wait for 120 seconds. Training names its last step, where its data ends,
-//! because the evaluator must know it. The learning rate is the article's, with which one pass over
+//! both name the same MODEL_FOLDER, which is a temporary one by default, not `/tmp/multiworker`.
+//! Only the images of a training are sharded. The files are not downloaded. Shuffling has a seed.
+//! The first evaluation does not wait for 120 seconds. Training names its last step, where its data
+//! ends, because the evaluator must know it. The learning rate is the article's, with which one pass over
 //! the images learns little.
 
 use std::path::PathBuf;
@@ -69,7 +70,7 @@ fn main() -> Result<()> {
         EvalSpec::new(|cx: &InputFnContext<'_>| input_fn(&images, cx)).steps(100).start_delay_secs(0.0),
     )?;
     println!("\n{trained}\n");
-    // A second run with the folder of a first one finds nothing left to train, and evaluates nothing.
+    // A second run with the folder of a first one has nothing left to train, and evaluates nothing.
     let Some(metrics) = trained.metrics() else { return Ok(()) };
     println!("steps = {}", metrics.global_step());
     println!("loss = {:.4}", metrics["loss"]);

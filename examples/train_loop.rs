@@ -2,7 +2,8 @@
 //! of the article "tensorflow estimator", with `numpy_input_fn` (here `input_fn::arrays`).
 //!
 //! What differs from the article: it names no data and leaves the model function empty, so both are
-//! made up here, with a seed; its array of features has no name; it does not evaluate.
+//! made up here, with a seed; its array of features has no name; it does not evaluate. The model
+//! folder is a temporary one.
 //!
 //! `cargo run --release --example train_loop`
 

@@ -38,6 +38,8 @@ parquet            more                   columnar_exchange
 hdf5               more                   hdf5_exchange
 keras_files        more                   keras_files_exchange
 keras_files@keras3 more                   keras_files_exchange
+keras_graphs       more                   keras_files_exchange
+keras_graphs@keras3 more                  keras_files_exchange
 onnx               more                   onnx_exchange
 onnx_programs      more                   program_exchange
 layers             estimand-nn            layer_exchange

@@ -11,6 +11,7 @@ mod images;
 mod json;
 mod mistakes;
 mod models;
+mod operations;
 mod preprocessing;
 mod sharing;
 mod summary;

@@ -7,8 +7,8 @@ use std::str::FromStr;
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Result};
 
-use crate::config::{self, Described, Fields, Json, Node};
-use crate::layer::{Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Dialect, Fields, Json, Node};
+use crate::layer::{Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 
 /// A function that is applied to each element (softmax: to each row).
 ///
@@ -143,13 +143,15 @@ impl FromStr for Activation {
 #[must_use]
 pub struct ActivationLayer {
     activation: Activation,
+    /// Whether it was Keras' layer `Identity`.
+    is_identity: bool,
     config: Config,
 }
 
 impl ActivationLayer {
     /// Applies the activation.
     pub fn new(activation: Activation) -> ActivationLayer {
-        ActivationLayer { activation, config: Config::default() }
+        ActivationLayer { activation, is_identity: false, config: Config::default() }
     }
 }
 
@@ -165,6 +167,7 @@ impl Described for ActivationLayer {
     fn fields(&self, fields: &mut Fields<'_>) -> ActivationLayer {
         ActivationLayer {
             activation: fields.required("activation", &self.activation),
+            is_identity: self.is_identity,
             config: self.config.fields(fields),
         }
     }
@@ -172,7 +175,7 @@ impl Described for ActivationLayer {
 
 /// Reads Keras' layer `Identity`, which is the linear activation.
 pub(crate) fn identity(config: &Node<'_>) -> Result<ActivationLayer> {
-    let own = ActivationLayer::new(Activation::Linear);
+    let own = ActivationLayer { is_identity: true, ..ActivationLayer::new(Activation::Linear) };
     config.with_fields(|fields| ActivationLayer { config: own.config.fields(fields), ..own })
 }
 
@@ -189,8 +192,19 @@ impl Layer for ActivationLayer {
         true
     }
 
+    /// TF: `Identity` of Keras 2 drops its mask.
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        let drops = self.is_identity && inputs.mask_rules() == Dialect::Keras2;
+        inputs.mask_of(0).filter(|_| !drops).cloned()
+    }
+
     fn to_json(&self) -> Result<Json> {
-        config::write(MODULE, self)
+        let mut json = config::write(MODULE, self)?;
+        if self.is_identity {
+            json["class_name"] = "Identity".into();
+            json["config"].as_object_mut().map(|config| config.remove("activation"));
+        }
+        Ok(json)
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {

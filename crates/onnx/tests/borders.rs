@@ -43,7 +43,7 @@ fn dilated_convolution() {
     let conv = node(&model, "Conv");
     assert_eq!(ints(&conv, "pads"), Some(vec![0, 2, 1, 2]));
     assert_eq!(ints(&conv, "auto_pad"), None);
-    // A row [a, b, c, d, e] has the sums [a+c, b+d, a+c+e, b+d, c+e]; the row below counts 10 times.
+    // A row [a, b, c, d, e] has the sums [a+c, b+d, a+c+e, b+d, c+e]; that below counts 10 times.
     let found = run(&model, [1, 2, 5, 1], (1..=10).map(|n| n as f32).collect());
     let (above, below) = ([4.0f32, 6.0, 9.0, 6.0, 8.0], [14.0f32, 16.0, 24.0, 16.0, 18.0]);
     let sums = above.iter().zip(below).map(|(a, b)| a + 10.0 * b).chain(below).collect();

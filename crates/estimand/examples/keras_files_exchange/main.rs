@@ -9,7 +9,8 @@
 //! is in `NAME.keras`, and its weights in `NAME.weights.h5`; Keras 2 also writes `NAME.h5`. Of a
 //! network of `keras.applications` there are weights, and of some the whole network.
 //!
-//! Of a model that `adapt` has taught there is only `NAME.keras`.
+//! Of a model that `adapt` has taught there is only `NAME.keras`, and of one with several `inputs`
+//! (`oracles/live/keras_graphs.py`).
 //!
 //! A compiled model is trained on `batches`. After the first `n` of them it is written, and then it
 //! goes on; its losses are the result. What is written here has both forms: `NAME_ours.keras` and
@@ -39,6 +40,9 @@ fn array(value: &Value) -> Result<Array> {
     let dims = array_of_sizes(value);
     if value["dtype"] == "int64" {
         return Array::from_vec(dims, numbers("values").iter().map(|x| x.as_i64().unwrap_or(0)).collect());
+    }
+    if value["dtype"] == "int32" {
+        return Array::from_vec(dims, numbers("values").iter().map(|x| x.as_i64().unwrap_or(0) as i32).collect());
     }
     Array::from_vec(dims, numbers("values").iter().map(|x| x.as_f64().unwrap_or(0.0) as f32).collect())
 }
@@ -173,6 +177,12 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
     }
     if case["batches"].is_array() {
         return train(&path(".keras"), &path("_ours").to_string_lossy(), version, case);
+    }
+    if let Some(inputs) = case["inputs"].as_array() {
+        let mut model = load_model(path(".keras"), &CustomObjects::new())?;
+        model.save_for(path("_ours.keras"), version)?;
+        let results = model.predict_all(inputs.iter().map(array).collect::<Result<Vec<Array>>>()?)?;
+        return results.iter().map(plain).collect::<Result<Vec<Value>>>().map(Value::Array);
     }
     let x = array(&case["x"])?;
     let mut model = load_model(path(".keras"), &CustomObjects::new())?;

@@ -43,6 +43,7 @@ mod names;
 mod on_batch;
 #[cfg(feature = "onnx")]
 mod onnx;
+mod operation;
 mod pad_sequences;
 mod places;
 mod plot;

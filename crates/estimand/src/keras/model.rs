@@ -508,7 +508,7 @@ impl<'a> ModelLayer<'a> {
     pub fn layer(&self) -> Option<&'a dyn estimand_nn::Layer> {
         match &self.layer.step {
             Step::Layer(layer) => Some(&**layer),
-            Step::Input(_) | Step::Model(_) => None,
+            Step::Input(_) | Step::Operation(_) | Step::Model(_) => None,
         }
     }
 }

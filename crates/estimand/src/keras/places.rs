@@ -57,11 +57,15 @@ fn collect(
 ) -> Result<()> {
     let (mut names, mut n_weighted) = (Names::default(), 0);
     for (layer, &n) in recipe.layers.iter().zip(counts) {
+        // They are no layers of Keras 3, and in Keras 2 they have a class of their own.
+        if matches!(layer.step, Step::Operation(_)) {
+            continue;
+        }
         let path = format!("{path}/{}", names.next(&group_of(&layer.step)));
         let object = format!("{object}/layer_with_weights-{n_weighted}");
         n_weighted += usize::from(n > 0);
         match &layer.step {
-            Step::Input(_) => {}
+            Step::Input(_) | Step::Operation(_) => {}
             Step::Layer(_) if n == 0 => {}
             Step::Layer(inner) => {
                 for Part { path: part, object: attributes, n } in parts(&inner.to_json()?, n) {
@@ -97,7 +101,7 @@ fn counts_of(recipe: &Recipe) -> Result<Vec<usize>> {
 pub(super) fn paths(recipe: &Recipe) -> Vec<(String, &Step)> {
     fn collect<'a>(recipe: &'a Recipe, path: &str, found: &mut Vec<(String, &'a Step)>) {
         let mut names = Names::default();
-        for layer in &recipe.layers {
+        for layer in recipe.layers.iter().filter(|layer| !matches!(layer.step, Step::Operation(_))) {
             let path = format!("{path}/{}", names.next(&group_of(&layer.step)));
             match &layer.step {
                 Step::Model(inner) => collect(inner, &format!("{path}/layers"), found),
@@ -115,6 +119,7 @@ fn group_of(step: &Step) -> String {
     match step {
         Step::Input(_) => "input_layer".to_string(),
         Step::Layer(layer) => layer.kind().to_string(),
+        Step::Operation(operation) => operation.kind().to_string(),
         Step::Model(recipe) => recipe.class_name().to_lowercase(),
     }
 }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use estimand_graph::{Graph, Tensor};
 use estimand_nn::Layer;
+use estimand_nn::config::Dialect;
 use estimand_tensor::{DType, Dim, Shape};
 
 use super::arguments::CallArguments;
 use super::input::Input;
+use super::operation::Operation;
 use super::sharing::Sharing;
 
 /// A model as data: what is replayed into a graph.
@@ -17,6 +19,8 @@ use super::sharing::Sharing;
 pub(super) struct Recipe {
     pub name: String,
     pub is_sequential: bool,
+    /// The generation of Keras whose rules for masks hold.
+    pub dialect: Dialect,
     /// All layers, inputs among them, in Keras' order.
     pub layers: Vec<RecipeLayer>,
     /// The calls, each after the calls that it needs.
@@ -89,6 +93,25 @@ impl Recipe {
         self.outputs.iter().map(|&(call, output)| &self.calls[call].outputs[output]).collect()
     }
 
+    /// Sets the rules for masks, also of the models inside.
+    pub fn set_dialect(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
+        for layer in &mut self.layers {
+            if let Step::Model(inner) = &mut layer.step {
+                Arc::make_mut(inner).set_dialect(dialect);
+            }
+        }
+    }
+
+    /// Whether a layer, also of the models inside, may make a mask.
+    pub fn may_have_masks(&self) -> bool {
+        self.layers.iter().any(|layer| match &layer.step {
+            Step::Layer(layer) => matches!(layer.kind(), "embedding" | "masking"),
+            Step::Model(inner) => inner.may_have_masks(),
+            Step::Input(_) | Step::Operation(_) => false,
+        })
+    }
+
     /// Lets all layers be trained, or freezes them.
     pub fn set_trainable(&mut self, trainable: bool) {
         self.layers.iter_mut().for_each(|layer| layer.set_trainable(trainable));
@@ -144,6 +167,7 @@ impl RecipeLayer {
 pub(super) enum Step {
     Input(Input),
     Layer(Arc<dyn Layer>),
+    Operation(Arc<Operation>),
     Model(Arc<Recipe>),
 }
 
@@ -153,6 +177,7 @@ impl Step {
         match self {
             Step::Input(_) => "input",
             Step::Layer(layer) => layer.kind(),
+            Step::Operation(operation) => operation.kind(),
             Step::Model(recipe) => recipe.kind(),
         }
     }
@@ -160,7 +185,7 @@ impl Step {
     /// The number of calls that one call is.
     pub fn n_calls(&self) -> usize {
         match self {
-            Step::Input(_) | Step::Layer(_) => 1,
+            Step::Input(_) | Step::Layer(_) | Step::Operation(_) => 1,
             Step::Model(recipe) => recipe.n_calls,
         }
     }
@@ -168,10 +193,11 @@ impl Step {
     /// Whether it is trained where nothing else is said. A model is frozen if all its layers are.
     pub fn trainable(&self) -> bool {
         match self {
-            Step::Input(_) => true,
+            Step::Input(_) | Step::Operation(_) => true,
             Step::Layer(layer) => layer.config().trainable,
             Step::Model(recipe) => {
-                recipe.layers.iter().any(|layer| layer.trainable && !matches!(layer.step, Step::Input(_)))
+                let is_layer = |step: &Step| !matches!(step, Step::Input(_) | Step::Operation(_));
+                recipe.layers.iter().any(|layer| layer.trainable && is_layer(&layer.step))
             }
         }
     }
@@ -180,6 +206,7 @@ impl Step {
         match self {
             Step::Input(input) => input.name.as_deref(),
             Step::Layer(layer) => layer.config().name.as_deref(),
+            Step::Operation(operation) => operation.name.as_deref(),
             Step::Model(recipe) => Some(&recipe.name),
         }
     }
@@ -193,6 +220,7 @@ impl Step {
                 let class = written.as_ref().and_then(|json| json["class_name"].as_str());
                 class.map_or_else(|| camel_case(layer.kind()), str::to_string)
             }
+            Step::Operation(operation) => operation.class().to_string(),
             Step::Model(recipe) => recipe.class_name().to_string(),
         }
     }

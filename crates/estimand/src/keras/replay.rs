@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use estimand_graph::{Graph, Tensor};
+use estimand_nn::config::Dialect;
 use estimand_nn::layer::{Build, Config, LayerCall};
 use estimand_nn::{Layer, LayerInputs, Shared};
 use estimand_tensor::{Dim, Error, Result, Shape};
@@ -22,12 +23,14 @@ pub(super) struct Flags {
     pub trainable: bool,
     /// Whether the attention layer that is called looks at earlier steps alone.
     pub use_causal_mask: bool,
+    /// The generation of Keras whose rules for masks hold.
+    pub dialect: Dialect,
 }
 
 impl Flags {
     /// The flags of a whole model.
     pub fn of_model(training: Option<bool>, trainable: bool) -> Flags {
-        Flags { training, trainable, use_causal_mask: false }
+        Flags { training, trainable, use_causal_mask: false, dialect: Dialect::Keras2 }
     }
 
     /// Those of a call with these arguments.
@@ -99,7 +102,8 @@ impl<'a> Replay<'a> {
     pub fn call_layer(&mut self, name: &str, graph: &Graph, inputs: &[Tensor], flags: Flags) -> Result<Vec<Tensor>> {
         let at = self.find(name)?;
         let layer = &self.recipe.layers[at];
-        let flags = Flags { trainable: flags.trainable && layer.trainable, ..flags };
+        let trainable = flags.trainable && layer.trainable;
+        let flags = Flags { trainable, dialect: self.recipe.dialect, ..flags };
         let inputs: Vec<Masked> = inputs.iter().map(Masked::from).collect();
         let made = apply(&layer.step, &mut self.built[at], &layer.name, graph, &inputs, flags);
         Ok(made.into_iter().map(|output| output.tensor).collect())
@@ -157,7 +161,8 @@ fn replay(recipe: &Recipe, built: &mut [Option<Built>], graph: &Graph, inputs: &
             continue;
         }
         let given: Vec<Masked> = call.inputs.iter().map(|&(call, output)| results[call][output].clone()).collect();
-        let flags = Flags { trainable: flags.trainable && layer.trainable, ..flags }.with(call.arguments);
+        let trainable = flags.trainable && layer.trainable;
+        let flags = Flags { trainable, dialect: recipe.dialect, ..flags }.with(call.arguments);
         let _line = graph.line(layer.site, file!());
         let mut made = apply(&layer.step, &mut built[call.layer], &layer.name, graph, &given, flags);
         // A mistake leaves fewer results; the graph keeps it.
@@ -180,6 +185,11 @@ pub(super) fn apply(
 ) -> Vec<Masked> {
     match step {
         Step::Input(_) => vec![Masked::from(&graph.error(Error::internal("an Input was called as a layer")))],
+        Step::Operation(operation) => {
+            let values: Vec<Tensor> = inputs.iter().map(|input| input.tensor.clone()).collect();
+            let _scope = graph.scope(name);
+            vec![Masked::from(&operation.apply(graph, &values))]
+        }
         Step::Layer(layer) => {
             let before = graph.body().variables().len();
             let is_new = built.is_none();
@@ -191,7 +201,7 @@ pub(super) fn apply(
             let mut tensors: Vec<Tensor> = inputs.iter().map(|input| input.tensor.clone()).collect();
             let states = tensors.split_off(n_values(&**layer, tensors.len()));
             let masks = inputs.iter().take(tensors.len()).map(|input| input.mask.clone()).collect();
-            let mut given = LayerInputs::of(&tensors).carried_masks(masks);
+            let mut given = LayerInputs::of(&tensors).carried_masks(masks).mask_rules_of(flags.dialect);
             if !states.is_empty() {
                 given = given.initial_state(&states);
             }

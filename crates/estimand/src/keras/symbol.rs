@@ -187,7 +187,7 @@ impl SharedLayer {
     pub(super) fn input_value(self) -> KerasTensor {
         let outputs = match &self.0.step {
             Step::Input(input) => vec![Spec { dtype: input.dtype, shape: input.shape.clone() }],
-            Step::Layer(_) | Step::Model(_) => Vec::new(),
+            Step::Layer(_) | Step::Operation(_) | Step::Model(_) => Vec::new(),
         };
         let arguments = CallArguments::default();
         let call = Call { layer: self, inputs: Vec::new(), arguments, outputs, error: None };

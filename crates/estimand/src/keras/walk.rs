@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use estimand_nn::config::Dialect;
 use estimand_tensor::{Error, Result};
 
 use super::recipe::{MAX_CALLS, Recipe, RecipeCall, RecipeLayer, Step};
@@ -132,6 +133,7 @@ impl Walk {
             n_calls,
             name: name.to_string(),
             is_sequential: false,
+            dialect: Dialect::Keras2,
             layers,
             calls,
             inputs: inputs.iter().map(|input| find(input).0).collect(),

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 /// The generation of Keras that wrote a document.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Dialect {
     /// Keras 2, and this crate.
+    #[default]
     Keras2,
     /// Keras 3.
     Keras3,

@@ -10,6 +10,7 @@ use estimand_update::Constraint;
 
 use super::inputs::INITIAL_STATE;
 use super::{AsInputs, Layer, LayerInputs, name};
+use crate::config::Dialect;
 use crate::defaults::Defaults;
 use crate::regularizer::Regularizer;
 
@@ -296,6 +297,11 @@ impl LayerCall<'_> {
     /// An input that the caller passed by name, if it did ([`Layer::named_inputs`]).
     pub fn named(&self, name: &str) -> Option<&Tensor> {
         self.inputs.get(name).first()
+    }
+
+    /// The generation of Keras whose rules for masks hold.
+    pub fn mask_rules(&self) -> Dialect {
+        self.inputs.mask_rules()
     }
 
     /// The mask of an input, if it has one: booleans `[batch, time]`, false for steps that do not

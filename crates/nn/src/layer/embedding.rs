@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use estimand_graph::{Initializer, Tensor};
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{DType, Error, Result};
 use estimand_update::Constraint;
 
 use super::weight_options::WeightOptions;
@@ -115,6 +115,10 @@ impl Layer for Embedding {
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
-        call.weight("embeddings").gather(call.input())
+        let ids = call.input();
+        // TF: other numbers are ids too, such as those of an input without a dtype, which is f32.
+        let is_id = !ids.dtype().is_number() || matches!(ids.dtype(), DType::I32 | DType::I64);
+        let ids = if is_id { ids.clone() } else { ids.cast(DType::I64) };
+        call.weight("embeddings").gather(&ids)
     }
 }

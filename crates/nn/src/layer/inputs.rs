@@ -6,6 +6,7 @@ use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Error, Mode};
 
 use super::Layer;
+use crate::config::Dialect;
 
 /// The tensors that a layer is applied to, with the named tensors and flags of the call.
 ///
@@ -30,6 +31,8 @@ pub struct LayerInputs {
     named: Vec<(String, Vec<Tensor>)>,
     /// The masks that the inputs carry in a model, in their order.
     masks: Vec<Option<Tensor>>,
+    /// The generation of Keras whose rules tell the mask of a result.
+    dialect: Dialect,
     uses_causal_mask: bool,
     training: Option<bool>,
 }
@@ -48,7 +51,14 @@ impl LayerInputs {
     }
 
     fn new(tensors: Vec<Tensor>) -> LayerInputs {
-        LayerInputs { tensors, named: Vec::new(), masks: Vec::new(), uses_causal_mask: false, training: None }
+        LayerInputs {
+            tensors,
+            named: Vec::new(),
+            masks: Vec::new(),
+            dialect: Dialect::Keras2,
+            uses_causal_mask: false,
+            training: None,
+        }
     }
 
     /// Booleans `[batch, time]`: recurrent layers leave their states unchanged at steps with
@@ -97,6 +107,20 @@ impl LayerInputs {
     pub fn carried_masks(mut self, masks: Vec<Option<Tensor>>) -> LayerInputs {
         self.masks = masks;
         self
+    }
+
+    /// The generation of Keras whose rules tell which mask the result carries, for layers such as
+    /// [`Add`](crate::Add). By default those of Keras 2: a step counts if it does in all inputs
+    /// that have a mask. In Keras 3 it counts if it does in any input, and without the mask of one
+    /// input the result has none.
+    pub fn mask_rules_of(mut self, dialect: Dialect) -> LayerInputs {
+        self.dialect = dialect;
+        self
+    }
+
+    /// The generation of Keras whose rules for masks hold.
+    pub fn mask_rules(&self) -> Dialect {
+        self.dialect
     }
 
     /// The mask of an input: the one passed by name, or the one that the input carries.

@@ -11,6 +11,7 @@ use estimand_nn::config::{Json, Node};
 use estimand_tensor::{Error, Result};
 
 use crate::keras::arguments::CallArguments;
+use crate::keras::operation::{Arguments, Operand};
 
 /// A value: the output of a call of a layer.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +32,7 @@ pub(super) struct Written {
 }
 
 /// The arguments that take values, in the order in which our layers take them.
-const VALUES: [&str; 3] = ["value", "key", STATES];
+const VALUES: [&str; 4] = ["query", "value", "key", STATES];
 
 /// The argument with the states that a recurrent layer begins with.
 pub(super) const STATES: &str = "initial_state";
@@ -73,6 +74,41 @@ impl Calls<'_> {
             self.old(&value, &mut found)?;
         }
         Ok(found)
+    }
+
+    /// The values and arguments of the one call of an operation.
+    pub fn operation<'n>(&self, call: &Node<'n>, is_slice: bool) -> Result<(Arguments<'n>, Vec<Reference>)> {
+        let mut found = Operands { calls: self, operands: Vec::new(), references: Vec::new() };
+        let mut named = BTreeMap::new();
+        if call.value().is_object() {
+            for (i, argument) in call.field("args")?.elements()?.into_iter().enumerate() {
+                match argument.value() {
+                    _ if is_slice && i == 1 => drop(named.insert("slice_spec".to_string(), argument)),
+                    Json::Array(_) => argument.elements()?.iter().try_for_each(|element| found.add(element))?,
+                    _ => found.add(&argument)?,
+                }
+            }
+            let arguments = call.field("kwargs")?;
+            for (key, _) in arguments.value().as_object().into_iter().flatten() {
+                named.insert(key.clone(), arguments.field(key)?);
+            }
+        } else {
+            let parts = call.elements()?;
+            let is_list = parts.first().is_some_and(|first| first.value().is_array());
+            for value in if is_list { parts } else { vec![call.clone()] } {
+                found.add(&value)?;
+                let Some(arguments) = value.elements()?.get(3).cloned() else { continue };
+                for (key, _) in arguments.value().as_object().into_iter().flatten() {
+                    let argument = arguments.field(key)?;
+                    match key.as_str() {
+                        "name" => {}
+                        "y" => found.add(&argument)?,
+                        _ => drop(named.insert(key.clone(), argument)),
+                    }
+                }
+            }
+        }
+        Ok((Arguments { operands: found.operands, named }, found.references))
     }
 
     /// Values of Keras 2 with arguments: one, or the list of the states of one of several cells.
@@ -154,6 +190,33 @@ impl Calls<'_> {
                 return Err(node.refuse(text));
             }
         }
+        Ok(())
+    }
+}
+
+/// The operands of an operation: values and numbers.
+struct Operands<'c, 'a> {
+    calls: &'c Calls<'a>,
+    operands: Vec<Operand>,
+    references: Vec<Reference>,
+}
+
+impl Operands<'_, '_> {
+    fn add(&mut self, node: &Node<'_>) -> Result<()> {
+        // Keras 2 writes a number in the place of the first value like this.
+        let first = node.value().get(0).and_then(Json::as_str);
+        let number = if first == Some("_CONSTANT_VALUE") { node.value().get(2) } else { Some(node.value()) };
+        if let Some(number) = number.and_then(Json::as_f64) {
+            self.operands.push(Operand::Number(number));
+            return Ok(());
+        }
+        let reference = match node.value() {
+            Json::Array(_) => self.calls.reference(node)?,
+            Json::Object(_) => self.calls.tensor(node)?,
+            _ => return Err(node.expected("a value of the model, or a number")),
+        };
+        self.operands.push(Operand::Value);
+        self.references.push(reference);
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use super::calls::{Calls, Reference, Written};
 use super::read_shape;
 use crate::keras::input::Input;
 use crate::keras::model::Model;
+use crate::keras::operation::{self, Operation};
 use crate::keras::recipe::{Recipe, Step};
 use crate::keras::sequential::Sequential;
 use crate::keras::symbol::{KerasTensor, SharedLayer};
@@ -41,8 +42,11 @@ pub(in crate::keras) fn model_from_document(document: &Json, objects: &CustomObj
     read(&Node::root(document, objects))
 }
 
-/// Operations that Keras 3 writes down where a layer makes a mask.
-const MASK_OPERATIONS: [&str; 2] = ["Any", "NotEqual"];
+/// Operations that Keras 3 writes down where a layer makes a mask, or passes one on.
+const MASK_OPERATIONS: [&str; 4] = ["Any", "ConvertToTensor", "LogicalOr", "NotEqual"];
+
+/// The classes of operations in Keras 2. Those of Keras 3 are told by their module.
+const OPERATIONS_OF_KERAS_2: [&str; 2] = ["TFOpLambda", "SlicingOpLambda"];
 
 /// Whether a class is a model.
 fn is_model(class: &str) -> bool {
@@ -60,6 +64,7 @@ fn read(node: &Node<'_>) -> Result<Model> {
             return Err(error.context(format!("at {}", class.path())));
         }
     };
+    model.recipe.dialect = node.dialect();
     if config.value().get("trainable") == Some(&Json::Bool(false)) {
         model.set_trainable(false)?;
     }
@@ -143,8 +148,11 @@ fn sequential(config: &Node<'_>) -> Result<Model> {
 struct Entry {
     name: String,
     class: String,
-    /// None for the operations of masks, which are never called.
+    is_operation: bool,
+    /// None for an operation that is not read, such as those of masks, which are never called.
     layer: Option<SharedLayer>,
+    /// Why an operation is not read.
+    refused: Option<Error>,
     calls: Vec<Call>,
     /// The number that the document gives to its first call.
     first_call: usize,
@@ -170,15 +178,27 @@ fn functional(config: &Node<'_>) -> Result<Model> {
     if names.len() < entries.len() {
         return Err(config.refuse("two layers have the same name"));
     }
-    let is_mask = |layer: usize| entries[layer].layer.is_none();
+    let masks: Vec<bool> = entries.iter().map(Entry::makes_mask).collect();
+    let is_mask = |layer: usize| masks[layer];
     let calls = Calls { layers: &names, is_mask: &is_mask };
     let mut found = Vec::new();
-    for (node, entry) in nodes.iter().zip(&entries) {
-        // The calls of mask operations have constants, and nobody needs them.
-        let written = match entry.layer {
-            Some(_) => node.field("inbound_nodes")?.elements()?,
-            None => Vec::new(),
-        };
+    for (node, entry) in nodes.iter().zip(&mut entries) {
+        let written = node.field("inbound_nodes")?.elements()?;
+        if entry.is_operation {
+            let values = match operation(node, &written, &calls) {
+                Ok((operation, values)) => {
+                    entry.layer = Some(SharedLayer::at(Step::Operation(Arc::new(operation)), node.site()));
+                    vec![Written { values, ..Written::default() }]
+                }
+                // An error only if something needs its value.
+                Err(error) => {
+                    entry.refused = Some(error);
+                    vec![Written::default()]
+                }
+            };
+            found.push((values, 0));
+            continue;
+        }
         // TF: Keras 2 counts the call that made a model of its input.
         let is_old = written.iter().any(|call| call.value().is_array());
         let first = usize::from(is_old && is_model(&entry.class));
@@ -223,10 +243,11 @@ fn entry(node: &Node<'_>) -> Result<Entry> {
     let class = node.field("class_name")?.text()?;
     let config = node.field("config")?;
     let module = node.get("module")?.and_then(|module| module.value().as_str());
-    let is_operation = module.is_some_and(|module| module.starts_with("keras.src.ops"));
+    let is_of_keras_3 = module.is_some_and(|module| module.starts_with("keras.src.ops"));
+    let is_operation = is_of_keras_3 || OPERATIONS_OF_KERAS_2.contains(&class);
     let layer = match class {
         "InputLayer" => Some(SharedLayer::at(Step::Input(input(&config)?), node.site())),
-        class if is_operation && MASK_OPERATIONS.contains(&class) => None,
+        _ if is_operation => None,
         _ => Some(shared(node)?),
     };
     let name = match node.get("name")? {
@@ -234,11 +255,35 @@ fn entry(node: &Node<'_>) -> Result<Entry> {
         None => config.field("name")?.text()?,
     };
     let path = node.path().to_string();
-    Ok(Entry { name: name.to_string(), class: class.to_string(), layer, calls: Vec::new(), first_call: 0, path })
+    let (name, class) = (name.to_string(), class.to_string());
+    Ok(Entry { name, class, is_operation, layer, refused: None, calls: Vec::new(), first_call: 0, path })
 }
 
-/// The inputs or outputs of a model: a list, or a single value.
+impl Entry {
+    /// Whether it is an operation of a mask, which models here carry from layer to layer.
+    fn makes_mask(&self) -> bool {
+        self.is_operation && MASK_OPERATIONS.contains(&self.class.as_str())
+    }
+}
+
+/// An operation with the values of its call.
+fn operation(node: &Node<'_>, written: &[Node<'_>], calls: &Calls<'_>) -> Result<(Operation, Vec<Reference>)> {
+    let [call] = written else {
+        return Err(node.refuse(format!("the operation is called {} times; expected once", written.len())));
+    };
+    let is_slice = node.field("class_name")?.text()? == "GetItem";
+    let (arguments, values) = calls.operation(call, is_slice)?;
+    Ok((operation::read(node, arguments)?, values))
+}
+
+/// The inputs or outputs of a model: a list, a single value, or values by name, which Keras takes
+/// in the order of their names.
 fn ends(node: &Node<'_>, calls: &Calls<'_>) -> Result<Vec<Reference>> {
+    if let Some(named) = node.value().as_object() {
+        let mut keys: Vec<&String> = named.keys().collect();
+        keys.sort();
+        return keys.into_iter().map(|key| calls.reference(&node.field(key)?)).collect();
+    }
     let elements = node.elements()?;
     match elements.first() {
         Some(first) if first.value().is_string() => Ok(vec![calls.reference(node)?]),
@@ -325,8 +370,8 @@ impl Entries {
         let Written { values, arguments, .. } = &entry.calls[call].written;
         let inputs: Vec<KerasTensor> = values.iter().map(|input| self.value(*input)).collect::<Result<_>>()?;
         let Some(layer) = &entry.layer else {
-            let text = format!("layer `{}` is an operation of Keras ({}), which is not read", entry.name, entry.class);
-            return Err(Error::unsupported(text).context(format!("at {}", entry.path)));
+            let error = entry.refused.clone().unwrap_or_else(|| Error::internal("an entry without a layer"));
+            return Err(error.context(format!("in layer `{}`", entry.name)));
         };
         let made = layer.call_at(inputs, *arguments, self.site);
         for value in &made {

@@ -1,14 +1,16 @@
 //! Models as JSON.
 
-use estimand_nn::config::{Field, Json};
+use estimand_graph::Graph;
+use estimand_nn::config::{Dialect, Field, Json};
 use estimand_tensor::{Error, Result};
 use serde_json::json;
 
 use super::calls::{STATES, TRAINING};
 use super::{versions, write_shape};
 use crate::keras::model::Model;
+use crate::keras::operation;
 use crate::keras::recipe::{Recipe, RecipeCall, RecipeLayer, Spec, Step};
-use crate::keras::replay::n_values;
+use crate::keras::replay::{Flags, Replay, n_values};
 
 /// The form in which a model is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,6 +32,7 @@ impl Model {
 
     /// The architecture as JSON, for a version of Keras.
     pub fn to_json_for(&self, version: KerasVersion) -> Result<Json> {
+        check_masks(&self.recipe, version)?;
         let mut json = write(&self.recipe, self.trainable, version)?;
         if version == KerasVersion::Keras2 {
             json["keras_version"] = "2.15.0".into();
@@ -37,6 +40,36 @@ impl Model {
         }
         Ok(json)
     }
+}
+
+/// Refuses a model that would compute something else in this version of Keras, whose layers have
+/// other rules for the masks that they pass on.
+fn check_masks(recipe: &Recipe, version: KerasVersion) -> Result<()> {
+    if !recipe.may_have_masks() {
+        return Ok(());
+    }
+    let nodes = |recipe: &Recipe| {
+        let graph = Graph::new();
+        Replay::new(recipe).call(&graph, &recipe.placeholders(&graph), Flags::default());
+        graph.to_string()
+    };
+    let mut other = recipe.clone();
+    other.set_dialect(match version {
+        KerasVersion::Keras2 => Dialect::Keras2,
+        KerasVersion::Keras3 => Dialect::Keras3,
+    });
+    if nodes(recipe) == nodes(&other) {
+        return Ok(());
+    }
+    let text = format!(
+        "the model `{}` passes masks through a layer that passes on another mask in {version:?}, so it would compute \
+         something else there",
+        recipe.name
+    );
+    Err(Error::unsupported(text).help(
+        "write it for the other version; or see that all values that are added up or joined have the same mask, or \
+         none",
+    ))
 }
 
 fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json> {
@@ -108,6 +141,7 @@ impl Writer<'_> {
                 versions::adapt(&mut json, self.version, &layer.name)?;
                 json
             }
+            Step::Operation(of) => operation::write(of, self.version == KerasVersion::Keras3),
             Step::Model(recipe) => write(recipe, trainable, self.version)?,
         };
         json["config"]["name"] = layer.name.as_str().into();
@@ -161,6 +195,10 @@ impl Writer<'_> {
     }
 
     fn call_of_keras_2(&self, call: &RecipeCall) -> Result<Json> {
+        if let Step::Operation(of) = &self.recipe.layers[call.layer].step {
+            let values = call.inputs.iter().map(|&input| self.reference(input)).collect();
+            return Ok(operation::call_of_keras_2(of, values));
+        }
         let inputs = self.inputs(call);
         let value = |&input: &(usize, usize)| {
             let mut reference = self.reference(input);
@@ -193,6 +231,9 @@ impl Writer<'_> {
             }))
         };
         let mut values: Vec<Json> = inputs.iter().map(tensor).collect::<Result<_>>()?;
+        if let Step::Operation(of) = &self.recipe.layers[layer].step {
+            return Ok(operation::call_of_keras_3(of, values));
+        }
         let mut named = settings(call);
         if let Step::Layer(layer) = &self.recipe.layers[layer].step {
             let states = values.split_off(n_values(&**layer, values.len()));

@@ -7,7 +7,7 @@ use estimand_tensor::{DType, Error, Result, Shape};
 
 use super::super::{Config, Layer, LayerCall, LayerInputs, MODULE, config_setters, resolve_axis};
 use super::described;
-use super::elementwise::all_count;
+use super::elementwise::joined_mask;
 use crate::config::{self, Described, Fields, Json};
 
 /// Concatenates the inputs along an axis. Their other sizes must be equal.
@@ -71,7 +71,7 @@ impl Layer for Concat {
     fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
         let tensors = inputs.tensors();
         if resolve_axis(tensors.first()?, self.axis) != Some(1) || tensors[0].rank() < 3 {
-            return all_count(inputs);
+            return joined_mask(inputs);
         }
         (0..tensors.len()).find_map(|i| inputs.mask_of(i))?;
         // All steps of an input without a mask count.

@@ -8,7 +8,7 @@ use estimand_tensor::{Dim, Error, Result};
 
 use super::super::{Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 use super::described;
-use crate::config::{self, Described, Fields, Json};
+use crate::config::{self, Described, Dialect, Fields, Json};
 
 /// Gives all inputs the same number of axes: inputs with fewer get axes of size 1 after the batch
 /// axis. The sizes of an axis must be equal or 1, and those of the batch equal.
@@ -47,12 +47,17 @@ fn aligned(kind: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, Tensor> {
     Ok(wide)
 }
 
-/// Steps that count in all inputs that have a mask.
+/// Steps that count in all inputs that have a mask. TF: in Keras 3, those that count in any input,
+/// and all of them if an input has no mask.
 #[track_caller]
-pub(super) fn all_count(inputs: &LayerInputs) -> Option<Tensor> {
-    let mut masks = (0..inputs.tensors().len()).filter_map(|i| inputs.mask_of(i));
-    let first = masks.next()?.clone();
-    Some(masks.fold(first, |all, mask| all.logical_and(mask)))
+pub(super) fn joined_mask(inputs: &LayerInputs) -> Option<Tensor> {
+    let all: Vec<&Tensor> = (0..inputs.tensors().len()).filter_map(|i| inputs.mask_of(i)).collect();
+    let first = (*all.first()?).clone();
+    match inputs.mask_rules() {
+        Dialect::Keras2 => Some(all[1..].iter().fold(first, |joined, mask| joined.logical_and(*mask))),
+        Dialect::Keras3 if all.len() < inputs.tensors().len() => None,
+        Dialect::Keras3 => Some(all[1..].iter().fold(first, |joined, mask| joined.logical_or(*mask))),
+    }
 }
 
 /// Combines all inputs pairwise, starting with the first.
@@ -70,8 +75,53 @@ fn fold(kind: &str, inputs: &[Tensor], join: fn(&Tensor, &Tensor) -> Tensor) -> 
     }
 }
 
+/// A mask with as many axes as a value.
+#[track_caller]
+fn wide(mask: &Tensor, x: &Tensor) -> Tensor {
+    (mask.rank()..x.rank()).fold(mask.clone(), |mask, _| mask.expand_dims(-1))
+}
+
+/// TF: in Keras 3, where the mask of a value says that a step does not count, the other value
+/// stands for it.
+#[track_caller]
+fn masked_extreme(kind: &str, call: &LayerCall<'_>, join: fn(&Tensor, &Tensor) -> Tensor) -> Tensor {
+    let values = match aligned(kind, call.inputs()) {
+        Err(error) => return error,
+        Ok(values) => values,
+    };
+    let (mut result, mut result_mask) = (values[0].clone(), call.mask_of(0).cloned());
+    for (i, value) in values.iter().enumerate().skip(1) {
+        let mask = call.mask_of(i);
+        let value = mask.map_or_else(|| value.clone(), |mask| wide(mask, value).select(value, &result));
+        if let Some(mask) = &result_mask {
+            result = wide(mask, &result).select(&result, &value);
+        }
+        result_mask = result_mask.zip(mask).map(|(all, mask)| all.logical_or(mask));
+        result = join(&result, &value);
+    }
+    result
+}
+
+/// TF: in Keras 3, a factor is 1 where its mask says that a step does not count, and the product is
+/// 0 where all masks do.
+#[track_caller]
+fn masked_product(call: &LayerCall<'_>) -> Tensor {
+    let inputs = call.inputs();
+    let mut factors = inputs.to_vec();
+    for (i, factor) in factors.iter_mut().enumerate() {
+        if let Some(mask) = call.mask_of(i) {
+            *factor = wide(mask, factor).select(&*factor, 1.0);
+        }
+    }
+    let product = fold("multiply", &factors, |a, b| a * b);
+    let masks: Option<Vec<&Tensor>> = (0..inputs.len()).map(|i| call.mask_of(i)).collect();
+    let Some((first, rest)) = masks.as_ref().and_then(|masks| masks.split_first()) else { return product };
+    let any = rest.iter().fold((*first).clone(), |any, mask| any.logical_or(*mask));
+    wide(&any, &product).select(&product, 0.0)
+}
+
 macro_rules! merge {
-    ($(#[$doc:meta])* $merge:ident, $kind:literal, $class:literal, $n_inputs:expr, |$inputs:ident| $result:expr) => {
+    ($(#[$doc:meta])* $merge:ident, $kind:literal, $class:literal, $n_inputs:expr, |$call:ident| $result:expr) => {
         $(#[$doc])*
         ///
         /// Sizes of an axis must be equal or 1. An input with fewer axes is aligned with the last
@@ -121,12 +171,12 @@ macro_rules! merge {
             }
 
             fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
-                all_count(inputs)
+                joined_mask(inputs)
             }
 
             fn call(&self, call: &LayerCall<'_>) -> Tensor {
                 // No closure here: it would hide the caller's line.
-                let $inputs = call.inputs();
+                let $call = call;
                 $result
             }
         }
@@ -142,7 +192,7 @@ merge!(
     "add",
     "Add",
     ANY,
-    |inputs| fold("add", inputs, |a, b| a + b)
+    |call| fold("add", call.inputs(), |a, b| a + b)
 );
 merge!(
     /// The first of two inputs minus the second.
@@ -150,7 +200,7 @@ merge!(
     "subtract",
     "Subtract",
     2..=2,
-    |inputs| fold("subtract", inputs, |a, b| a - b)
+    |call| fold("subtract", call.inputs(), |a, b| a - b)
 );
 merge!(
     /// The product of all inputs.
@@ -158,7 +208,10 @@ merge!(
     "multiply",
     "Multiply",
     ANY,
-    |inputs| fold("multiply", inputs, |a, b| a * b)
+    |call| match call.mask_rules() {
+        Dialect::Keras2 => fold("multiply", call.inputs(), |a, b| a * b),
+        Dialect::Keras3 => masked_product(call),
+    }
 );
 merge!(
     /// The mean of all inputs.
@@ -166,7 +219,7 @@ merge!(
     "average",
     "Average",
     ANY,
-    |inputs| fold("average", inputs, |a, b| a + b) / inputs.len() as f64
+    |call| fold("average", call.inputs(), |a, b| a + b) / call.inputs().len() as f64
 );
 merge!(
     /// The largest of all inputs.
@@ -174,7 +227,10 @@ merge!(
     "maximum",
     "Maximum",
     ANY,
-    |inputs| fold("maximum", inputs, |a, b| a.maximum(b))
+    |call| match call.mask_rules() {
+        Dialect::Keras2 => fold("maximum", call.inputs(), |a, b| a.maximum(b)),
+        Dialect::Keras3 => masked_extreme("maximum", call, |a, b| a.maximum(b)),
+    }
 );
 merge!(
     /// The smallest of all inputs.
@@ -182,5 +238,8 @@ merge!(
     "minimum",
     "Minimum",
     ANY,
-    |inputs| fold("minimum", inputs, |a, b| a.minimum(b))
+    |call| match call.mask_rules() {
+        Dialect::Keras2 => fold("minimum", call.inputs(), |a, b| a.minimum(b)),
+        Dialect::Keras3 => masked_extreme("minimum", call, |a, b| a.minimum(b)),
+    }
 );

@@ -5,8 +5,8 @@ use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{Array, Dim, Error, Result, Shape};
 
 use super::rescaling::numbers;
-use crate::config::{self, Described, Elements, Fields, Json, Single};
-use crate::layer::{Build, Config, Layer, LayerCall, MODULE, config_setters, resolve_axis};
+use crate::config::{self, Described, Dialect, Elements, Fields, Json, Single};
+use crate::layer::{Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters, resolve_axis};
 
 /// `(x - mean) / sqrt(variance)`, with a mean and a variance for each place along an axis.
 ///
@@ -202,6 +202,11 @@ impl Layer for Normalization {
 
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
+    }
+
+    /// TF: in Keras 3 it passes its mask on.
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        inputs.mask_of(0).filter(|_| inputs.mask_rules() == Dialect::Keras3).cloned()
     }
 
     fn build(&self, build: &mut Build<'_>) {

@@ -3,8 +3,8 @@
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, DType, Error, Result};
 
-use crate::config::{self, Described, Field, Fields, Json, Node};
-use crate::layer::{Build, Config, Layer, LayerCall, MODULE, config_setters};
+use crate::config::{self, Described, Dialect, Field, Fields, Json, Node};
+use crate::layer::{Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 
 /// `x * scale + offset`. `Rescaling::new(1.0 / 255.0)` turns the bytes of images into numbers from
 /// 0 to 1. Integers become f32.
@@ -113,6 +113,11 @@ impl Layer for Rescaling {
 
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
+    }
+
+    /// TF: in Keras 3 it passes its mask on.
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        inputs.mask_of(0).filter(|_| inputs.mask_rules() == Dialect::Keras3).cloned()
     }
 
     fn build(&self, build: &mut Build<'_>) {
