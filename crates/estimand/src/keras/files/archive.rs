@@ -19,6 +19,8 @@ use crate::keras::model::Model;
 const CONFIG: &str = "config.json";
 const METADATA: &str = "metadata.json";
 const WEIGHTS: &str = "model.weights.h5";
+/// The attribute of a legacy file that is the configuration.
+pub(super) const MODEL: &str = "model_config";
 
 /// Reads a model with its weights from a `.keras` file of Keras 2 or Keras 3, or from a legacy
 /// `.h5` file. Layers, losses, metrics and rules of optimizers that are not of this library are
@@ -76,17 +78,13 @@ impl Parts {
     }
 
     fn of_legacy(file: File, compiles: bool) -> Result<Parts> {
-        let attribute = |name: &str| -> Result<Option<String>> {
-            let Some(value) = file.root().find_attribute(name)? else { return Ok(None) };
-            text(value.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default()).map(Some)
-        };
-        let Some(config) = attribute("model_config")? else {
+        let Some(config) = text_of(&file, MODEL)? else {
             let help = "it holds weights alone: make the model and call load_weights";
             return Err(Error::data("the file has no `model_config`").help(help));
         };
-        let training = match attribute("training_config")? {
+        let training = match text_of(&file, "training_config")? {
             Some(training) if compiles => {
-                let version = version(attribute("keras_version")?.as_deref());
+                let version = version(text_of(&file, "keras_version")?.as_deref());
                 Some(Training { config: config::parse(&training)?, version })
             }
             _ => None,
@@ -115,6 +113,12 @@ pub(super) fn open(path: &Path) -> Result<(Json, File)> {
 /// The weights in a `.keras` file.
 pub(super) fn weights_of(path: &Path) -> Result<File> {
     Archive::of(&read(path)?)?.weights()
+}
+
+/// A text among the attributes of a legacy file.
+pub(super) fn text_of(file: &File, attribute: &str) -> Result<Option<String>> {
+    let Some(value) = file.root().find_attribute(attribute)? else { return Ok(None) };
+    text(value.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default()).map(Some)
 }
 
 fn text(config: Vec<u8>) -> Result<String> {

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use estimand_hdf5::{File, Group, Node};
-use estimand_nn::config::{CustomObjects, Json};
+use estimand_nn::config::{self, CustomObjects, Json};
 use estimand_tensor::{Array, Error, Limits, Result};
 use indexmap::IndexMap;
 
@@ -56,15 +56,28 @@ type Found = (IndexMap<String, String>, Option<String>);
 fn of_file(file: &File) -> Result<Found> {
     let mut paths = IndexMap::new();
     if legacy::is_legacy(&file.root())? {
+        let mut note = None;
+        // The model says what its variables are called; weights alone say it of most.
+        if let Some(config) = archive::text_of(file, archive::MODEL)? {
+            let model = config::parse(&config).and_then(|config| model_from_document(&config, &CustomObjects::new()));
+            match model.and_then(|model| legacy::paths_of(&model, &file.root())) {
+                Ok(found) => paths.extend(found),
+                Err(error) => note = Some(not_known(&error)),
+            }
+        }
         for (name, path) in legacy::paths(&file.root())? {
             paths.entry(name).or_insert(path);
         }
-        return Ok((paths, None));
+        return Ok((paths, note));
     }
     places_in(&file.root(), &mut paths)?;
     let note = "a .weights.h5 file has no names of variables: give the places of weights, such as layers/dense/vars/0, \
                 to prev_var_name";
     Ok((paths, Some(note.to_string())))
+}
+
+fn not_known(error: &Error) -> String {
+    format!("the names of the model's variables are not known: {}", error.message())
 }
 
 /// The names of the model's variables, and the places of their weights.
@@ -74,10 +87,7 @@ fn of_archive(config: &Json, file: &File) -> Result<Found> {
     let model = match model_from_document(config, &CustomObjects::new()) {
         Ok(model) => model,
         // The weights are still there under their places.
-        Err(error) => {
-            let note = format!("the names of the model's variables are not known: {}", error.message());
-            return Ok((paths, Some(note)));
-        }
+        Err(error) => return Ok((paths, Some(not_known(&error)))),
     };
     let mut names = model.weight_names();
     for place in places::of(&model, KerasVersion::Keras3)? {
