@@ -41,8 +41,8 @@ pub fn load_model_with(path: impl AsRef<Path>, objects: &CustomObjects, options:
     // Opened once: another process may replace the file meanwhile.
     let compiles = options.compile != Some(false);
     let parts = match is_archive(path) {
-        true => Parts::of_archive(&read(path)?, compiles),
-        false => Parts::of_legacy(File::open(path, &Limits::default())?, compiles),
+        true => Parts::of_archive(&read(path)?, compiles, &options.limits),
+        false => Parts::of_legacy(File::open(path, &options.limits)?, compiles),
     };
     let load = |parts: Parts| {
         let mut model = model_from_document(&parts.config, objects)?;
@@ -63,12 +63,12 @@ struct Parts {
 
 impl Parts {
     /// With `compiles`, also what the file says of training.
-    fn of_archive(archive: &[u8], compiles: bool) -> Result<Parts> {
-        let archive = Archive::of(archive)?;
+    fn of_archive(archive: &[u8], compiles: bool, limits: &Limits) -> Result<Parts> {
+        let archive = Archive::of(archive, limits)?;
         let (document, weights) = archive.model()?;
         let training = match &document["compile_config"] {
             Json::Object(fields) if compiles && !fields.is_empty() => {
-                let metadata = config::parse(&archive.text(METADATA, &Limits::default())?)?;
+                let metadata = config::parse(&archive.text(METADATA)?)?;
                 let version = version(metadata["keras_version"].as_str());
                 Some(Training { config: document["compile_config"].clone(), version })
             }
@@ -106,13 +106,13 @@ pub(super) fn is_archive(path: &Path) -> bool {
 }
 
 /// The configuration and the weights in a `.keras` file.
-pub(super) fn open(path: &Path) -> Result<(Json, File)> {
-    Archive::of(&read(path)?)?.model()
+pub(super) fn open(path: &Path, limits: &Limits) -> Result<(Json, File)> {
+    Archive::of(&read(path)?, limits)?.model()
 }
 
 /// The weights in a `.keras` file.
-pub(super) fn weights_of(path: &Path) -> Result<File> {
-    Archive::of(&read(path)?)?.weights()
+pub(super) fn weights_of(path: &Path, limits: &Limits) -> Result<File> {
+    Archive::of(&read(path)?, limits)?.weights()
 }
 
 /// A text among the attributes of a legacy file.
@@ -132,11 +132,12 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 /// The members of a `.keras` file.
 pub(super) struct Archive<'a> {
     members: Vec<zip::Member<'a>>,
+    limits: Limits,
 }
 
 impl<'a> Archive<'a> {
-    fn of(bytes: &'a [u8]) -> Result<Archive<'a>> {
-        Ok(Archive { members: zip::members(bytes, &Limits::default())? })
+    fn of(bytes: &'a [u8], limits: &Limits) -> Result<Archive<'a>> {
+        Ok(Archive { members: zip::members(bytes, limits)?, limits: *limits })
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -151,8 +152,8 @@ impl<'a> Archive<'a> {
     }
 
     /// A member that is a text.
-    pub(super) fn text(&self, name: &str, limits: &Limits) -> Result<String> {
-        let member = self.find(name)?;
+    pub(super) fn text(&self, name: &str) -> Result<String> {
+        let (member, limits) = (self.find(name)?, &self.limits);
         if member.size() > limits.text_bytes {
             let found = format!("the member `{name}` has {} bytes", member.size());
             return Err(Limits::exceeded("text_bytes", limits.text_bytes, found));
@@ -162,13 +163,13 @@ impl<'a> Archive<'a> {
 
     fn weights(&self) -> Result<File> {
         let bytes = self.find(WEIGHTS)?.unpack();
-        let file = bytes.and_then(|bytes| File::from_bytes(bytes, &Limits::default()));
+        let file = bytes.and_then(|bytes| File::from_bytes(bytes, &self.limits));
         file.map_err(|error| error.context(format!("in the member `{WEIGHTS}`")))
     }
 
     /// The configuration, with what layers have learned, and the weights.
     fn model(&self) -> Result<(Json, File)> {
-        let mut document = config::parse(&self.text(CONFIG, &Limits::default())?)?;
+        let mut document = config::parse(&self.text(CONFIG)?)?;
         let weights = self.weights()?;
         learned::complete(&mut document, &learned::Sources { archive: self, weights: &weights })?;
         Ok((document, weights))

@@ -26,12 +26,11 @@ pub(crate) struct NamedWeights {
 }
 
 impl NamedWeights {
-    pub(crate) fn open(path: &Path) -> Result<NamedWeights> {
+    pub(crate) fn open(path: &Path, limits: &Limits) -> Result<NamedWeights> {
         let opened = match archive::is_archive(path) {
-            true => {
-                archive::open(path).and_then(|(config, file)| of_archive(&config, &file).map(|found| (file, found)))
-            }
-            false => File::open(path, &Limits::default()).and_then(|file| of_file(&file).map(|found| (file, found))),
+            true => archive::open(path, limits)
+                .and_then(|(config, file)| of_archive(&config, &file).map(|found| (file, found))),
+            false => File::open(path, limits).and_then(|file| of_file(&file).map(|found| (file, found))),
         };
         let (file, (paths, note)) = opened.map_err(|error| error.context(format!("in {}", path.display())))?;
         Ok(NamedWeights { path: path.to_path_buf(), file, paths, note })
