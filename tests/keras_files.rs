@@ -9,6 +9,8 @@ mod folder;
 mod hostile;
 #[path = "keras_files/learned.rs"]
 mod learned;
+#[path = "keras_files/nested.rs"]
+mod nested;
 
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,11 @@
 //! Files and texts of a few hundred bytes that say huge sizes: an error, and no memory for them.
 
 use estimand::data::zip;
-use estimand::keras::{Sequential, load_model, model_from_json};
+use estimand::keras::{
+    ByName, Compile, Limits, LoadModel, Sequential, load_model, load_model_with, model_from_json, model_to_estimator,
+};
 use estimand::nn::config::Json;
 use estimand::prelude::*;
-use estimand::tensor::Limits;
 use serde_json::json;
 
 use crate::{Folder, objects, words};
@@ -97,4 +98,40 @@ fn models_inside_of_models_are_counted() {
             "input_layers": [["x", 0, 0]], "output_layers": [[name, 9 + first, 0]] } });
     }
     words(model_from_json(&inner.to_string(), &objects()).map(drop), &["calls of layers", "100000"]);
+}
+
+/// Every reader of files takes the limits that its error names.
+#[test]
+fn limits_are_those_that_were_given() -> Result<()> {
+    let folder = Folder::new("limits");
+    let mut model = Sequential::new().input([1]).add(Dense::new(2).name("hidden")).build()?;
+    let (limits, text) = (Limits { entries: 1, ..Limits::default() }, "the limit is 1 (`entries`)");
+    for name in ["m.keras", "m.h5"] {
+        let path = folder.0.join(name);
+        model.save(&path)?;
+        let load = |limits| load_model_with(&path, &objects(), LoadModel::new().limits(limits)).map(drop);
+        load(Limits::default())?;
+        words(load(limits), &[text, "Limits { entries: ..", name]);
+        words(model.load_weights_within(&path, &limits), &[text, name]);
+        let start = |limits| -> Result<()> {
+            let mut model = Sequential::new().input([1]).add(Dense::new(2).name("hidden")).build()?;
+            model.compile(Compile::new("sgd", "mse"))?;
+            let settings = WarmStartSettings::new(&path).limits(limits);
+            let estimator = model_to_estimator(model)?.warm_start_from(settings).build()?;
+            let data = Dataset::from_arrays([("x", Array::from_vec([1, 1], vec![1f32])?)]).batch(1);
+            estimator.predict(&data).try_for_each(|row| row.map(drop))
+        };
+        start(Limits::default())?;
+        words(start(limits), &[text, name]);
+    }
+    let legacy = folder.0.join("m.h5");
+    words(model.load_weights_by_name(&legacy, ByName::new().limits(limits)).map(drop), &[text, "m.h5"]);
+    let checkpoint = folder.0.join("m");
+    model.save_weights(&checkpoint)?;
+    words(model.load_weights_within(&checkpoint, &limits), &[text]);
+    let limits = Limits { text_bytes: 10, ..Limits::default() };
+    let options = LoadModel::new().limits(limits);
+    let loaded = load_model_with(folder.0.join("m.keras"), &objects(), options).map(drop);
+    words(loaded, &["the limit is 10 (`text_bytes`)", "m.keras"]);
+    Ok(())
 }

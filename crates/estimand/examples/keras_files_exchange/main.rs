@@ -6,8 +6,8 @@
 //! ```
 //!
 //! `cases.json` in the folder lists models: a name, the version of Keras, and the array `x`. Each
-//! is in `NAME.keras`, and its weights in `NAME.weights.h5`; Keras 2 also writes `NAME.h5`. Of a
-//! network of `keras.applications` there are weights, and of some the whole network.
+//! is in `NAME.keras` and `NAME.h5`, and its weights in `NAME.weights.h5`. Of a network of
+//! `keras.applications` there are weights, and of some the whole network.
 //!
 //! Of a model that `adapt` has taught there is only `NAME.keras`, and of one with several `inputs`
 //! (`oracles/live/keras_graphs.py`).
@@ -193,8 +193,8 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
     }
     let mut predictions = vec![model.predict(x.clone())?];
     let bare = || model_from_json(&model.to_json()?.to_string(), &CustomObjects::new());
-    let mut others: Vec<Model> = Vec::new();
-    for suffix in [".weights.h5", ".h5"].iter().filter(|suffix| path(suffix).exists()) {
+    let mut others: Vec<Model> = vec![load_model(path(".h5"), &CustomObjects::new())?];
+    for suffix in [".weights.h5", ".h5"] {
         let mut other = bare()?;
         other.load_weights(path(suffix))?;
         others.push(other);

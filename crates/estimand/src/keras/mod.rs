@@ -75,6 +75,7 @@ pub use callbacks::{
 pub use compile::{Compile, LossChoice, MetricChoice};
 pub use csr::CsrRows;
 pub use data::{Arrays, Data};
+pub use estimand_tensor::Limits;
 pub use evaluate::{Evaluate, Predict};
 #[cfg(feature = "keras_files")]
 pub(crate) use files::NamedWeights;

@@ -483,6 +483,21 @@ impl<'a> ModelLayer<'a> {
         matches!(self.layer.step, Step::Model(_))
     }
 
+    /// The model that has the layer.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// The paths of the layers inside, if it is a model.
+    #[cfg(feature = "keras_files")]
+    pub(super) fn inner_paths(&self) -> Vec<String> {
+        match &self.layer.step {
+            Step::Model(recipe) => recipe.paths(),
+            Step::Input(_) | Step::Layer(_) => Vec::new(),
+        }
+    }
+
     /// The names of its weights.
     #[cfg(feature = "keras_files")]
     pub(super) fn variables(&self) -> &'a [String] {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use estimand_checkpoint::{BundleReader, BundleWriter, Objects};
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, Error, Limits, Result};
 
 use super::json::KerasVersion;
 use super::model::Model;
@@ -47,11 +47,16 @@ impl Model {
     /// With the feature `keras_files`, also those of Keras 2 and Keras 3: `.weights.h5`, `.h5` and
     /// `.keras`.
     pub fn load_weights(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.load_weights_within(path, &Limits::default())
+    }
+
+    /// Reads weights as [`load_weights`](Model::load_weights) does, with limits of one's own.
+    pub fn load_weights_within(&mut self, path: impl AsRef<Path>, limits: &Limits) -> Result<()> {
         let path = path.as_ref();
         if is_hdf5(path) {
-            return self.load_hdf5(path);
+            return self.load_hdf5(path, limits);
         }
-        let reader = BundleReader::open(path)?;
+        let reader = BundleReader::open_within(path, limits)?;
         let values = match reader.objects()? {
             Some(objects) => self.read_objects(path, &reader, &objects)?,
             None => self.weight_names().map(|name| reader.read(name)).collect::<Result<Vec<Array>>>()?,
@@ -113,7 +118,7 @@ impl Model {
         Err(without_feature(path))
     }
 
-    fn load_hdf5(&mut self, path: &Path) -> Result<()> {
+    fn load_hdf5(&mut self, path: &Path, _: &Limits) -> Result<()> {
         Err(without_feature(path))
     }
 }

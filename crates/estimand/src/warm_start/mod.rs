@@ -41,7 +41,7 @@ pub use vocab_info::{VocabInfo, VocabSource};
 
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, Error, Limits, Result};
 use indexmap::IndexMap;
 use tracing::info;
 
@@ -70,6 +70,7 @@ pub struct WarmStartSettings {
     prev_scopes: IndexMap<String, String>,
     optimizer_slots: bool,
     accept_changed_meaning: bool,
+    limits: Limits,
 }
 
 impl WarmStartSettings {
@@ -88,6 +89,7 @@ impl WarmStartSettings {
             prev_scopes: IndexMap::new(),
             optimizer_slots: false,
             accept_changed_meaning: false,
+            limits: Limits::default(),
         }
     }
 
@@ -166,6 +168,12 @@ impl WarmStartSettings {
         self
     }
 
+    /// Sets how much the file may demand of its reader. By default, [`Limits::default`].
+    pub fn limits(mut self, limits: Limits) -> WarmStartSettings {
+        self.limits = limits;
+        self
+    }
+
     /// Checks everything that needs neither a model nor a file.
     pub(crate) fn check(&self) -> Result<()> {
         if self.checkpoint.as_os_str().is_empty() {
@@ -186,8 +194,8 @@ impl WarmStartSettings {
     pub fn apply(&self, session: &mut TrainSession) -> Result<()> {
         self.check()?;
         let (prefix, old) = match is_hdf5(&self.checkpoint) && !self.checkpoint.is_dir() {
-            true => (self.checkpoint.clone(), Values::open_keras(&self.checkpoint)?),
-            false => read_at(&self.checkpoint, Values::open)?,
+            true => (self.checkpoint.clone(), Values::open_keras(&self.checkpoint, &self.limits)?),
+            false => read_at(&self.checkpoint, |prefix| Values::open(prefix, &self.limits))?,
         };
         info!("Warm-starting from {}", prefix.display());
         let body = session.body().clone();

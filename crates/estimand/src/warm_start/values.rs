@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use estimand_checkpoint::BundleReader;
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, Error, Limits, Result};
 
 #[cfg(feature = "keras_files")]
 use crate::keras::NamedWeights;
@@ -31,8 +31,8 @@ pub(super) struct Checkpoint {
 
 impl Values {
     /// Opens a checkpoint.
-    pub(super) fn open(prefix: &Path) -> Result<Values> {
-        let reader = BundleReader::open(prefix)?;
+    pub(super) fn open(prefix: &Path, limits: &Limits) -> Result<Values> {
+        let reader = BundleReader::open_within(prefix, limits)?;
         let keys = reader.object_keys()?;
         let scopes = Scopes::of(&reader);
         Ok(Values::Checkpoint(Box::new(Checkpoint { prefix: prefix.to_path_buf(), reader, keys, scopes })))
@@ -40,12 +40,12 @@ impl Values {
 
     /// Opens a file of Keras.
     #[cfg(feature = "keras_files")]
-    pub(super) fn open_keras(path: &Path) -> Result<Values> {
-        NamedWeights::open(path).map(|weights| Values::Keras(Box::new(weights)))
+    pub(super) fn open_keras(path: &Path, limits: &Limits) -> Result<Values> {
+        NamedWeights::open(path, limits).map(|weights| Values::Keras(Box::new(weights)))
     }
 
     #[cfg(not(feature = "keras_files"))]
-    pub(super) fn open_keras(path: &Path) -> Result<Values> {
+    pub(super) fn open_keras(path: &Path, _: &Limits) -> Result<Values> {
         Err(crate::keras::without_feature(path))
     }
 

@@ -19,6 +19,8 @@ use crate::keras::model::Model;
 const CONFIG: &str = "config.json";
 const METADATA: &str = "metadata.json";
 const WEIGHTS: &str = "model.weights.h5";
+/// The attribute of a legacy file that is the configuration.
+pub(super) const MODEL: &str = "model_config";
 
 /// Reads a model with its weights from a `.keras` file of Keras 2 or Keras 3, or from a legacy
 /// `.h5` file. Layers, losses, metrics and rules of optimizers that are not of this library are
@@ -39,8 +41,8 @@ pub fn load_model_with(path: impl AsRef<Path>, objects: &CustomObjects, options:
     // Opened once: another process may replace the file meanwhile.
     let compiles = options.compile != Some(false);
     let parts = match is_archive(path) {
-        true => Parts::of_archive(&read(path)?, compiles),
-        false => Parts::of_legacy(File::open(path, &Limits::default())?, compiles),
+        true => Parts::of_archive(&read(path)?, compiles, &options.limits),
+        false => Parts::of_legacy(File::open(path, &options.limits)?, compiles),
     };
     let load = |parts: Parts| {
         let mut model = model_from_document(&parts.config, objects)?;
@@ -61,12 +63,12 @@ struct Parts {
 
 impl Parts {
     /// With `compiles`, also what the file says of training.
-    fn of_archive(archive: &[u8], compiles: bool) -> Result<Parts> {
-        let archive = Archive::of(archive)?;
+    fn of_archive(archive: &[u8], compiles: bool, limits: &Limits) -> Result<Parts> {
+        let archive = Archive::of(archive, limits)?;
         let (document, weights) = archive.model()?;
         let training = match &document["compile_config"] {
             Json::Object(fields) if compiles && !fields.is_empty() => {
-                let metadata = config::parse(&archive.text(METADATA, &Limits::default())?)?;
+                let metadata = config::parse(&archive.text(METADATA)?)?;
                 let version = version(metadata["keras_version"].as_str());
                 Some(Training { config: document["compile_config"].clone(), version })
             }
@@ -76,17 +78,13 @@ impl Parts {
     }
 
     fn of_legacy(file: File, compiles: bool) -> Result<Parts> {
-        let attribute = |name: &str| -> Result<Option<String>> {
-            let Some(value) = file.root().find_attribute(name)? else { return Ok(None) };
-            text(value.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default()).map(Some)
-        };
-        let Some(config) = attribute("model_config")? else {
+        let Some(config) = text_of(&file, MODEL)? else {
             let help = "it holds weights alone: make the model and call load_weights";
             return Err(Error::data("the file has no `model_config`").help(help));
         };
-        let training = match attribute("training_config")? {
+        let training = match text_of(&file, "training_config")? {
             Some(training) if compiles => {
-                let version = version(attribute("keras_version")?.as_deref());
+                let version = version(text_of(&file, "keras_version")?.as_deref());
                 Some(Training { config: config::parse(&training)?, version })
             }
             _ => None,
@@ -108,13 +106,19 @@ pub(super) fn is_archive(path: &Path) -> bool {
 }
 
 /// The configuration and the weights in a `.keras` file.
-pub(super) fn open(path: &Path) -> Result<(Json, File)> {
-    Archive::of(&read(path)?)?.model()
+pub(super) fn open(path: &Path, limits: &Limits) -> Result<(Json, File)> {
+    Archive::of(&read(path)?, limits)?.model()
 }
 
 /// The weights in a `.keras` file.
-pub(super) fn weights_of(path: &Path) -> Result<File> {
-    Archive::of(&read(path)?)?.weights()
+pub(super) fn weights_of(path: &Path, limits: &Limits) -> Result<File> {
+    Archive::of(&read(path)?, limits)?.weights()
+}
+
+/// A text among the attributes of a legacy file.
+pub(super) fn text_of(file: &File, attribute: &str) -> Result<Option<String>> {
+    let Some(value) = file.root().find_attribute(attribute)? else { return Ok(None) };
+    text(value.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default()).map(Some)
 }
 
 fn text(config: Vec<u8>) -> Result<String> {
@@ -128,11 +132,12 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 /// The members of a `.keras` file.
 pub(super) struct Archive<'a> {
     members: Vec<zip::Member<'a>>,
+    limits: Limits,
 }
 
 impl<'a> Archive<'a> {
-    fn of(bytes: &'a [u8]) -> Result<Archive<'a>> {
-        Ok(Archive { members: zip::members(bytes, &Limits::default())? })
+    fn of(bytes: &'a [u8], limits: &Limits) -> Result<Archive<'a>> {
+        Ok(Archive { members: zip::members(bytes, limits)?, limits: *limits })
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -147,8 +152,8 @@ impl<'a> Archive<'a> {
     }
 
     /// A member that is a text.
-    pub(super) fn text(&self, name: &str, limits: &Limits) -> Result<String> {
-        let member = self.find(name)?;
+    pub(super) fn text(&self, name: &str) -> Result<String> {
+        let (member, limits) = (self.find(name)?, &self.limits);
         if member.size() > limits.text_bytes {
             let found = format!("the member `{name}` has {} bytes", member.size());
             return Err(Limits::exceeded("text_bytes", limits.text_bytes, found));
@@ -158,13 +163,13 @@ impl<'a> Archive<'a> {
 
     fn weights(&self) -> Result<File> {
         let bytes = self.find(WEIGHTS)?.unpack();
-        let file = bytes.and_then(|bytes| File::from_bytes(bytes, &Limits::default()));
+        let file = bytes.and_then(|bytes| File::from_bytes(bytes, &self.limits));
         file.map_err(|error| error.context(format!("in the member `{WEIGHTS}`")))
     }
 
     /// The configuration, with what layers have learned, and the weights.
     fn model(&self) -> Result<(Json, File)> {
-        let mut document = config::parse(&self.text(CONFIG, &Limits::default())?)?;
+        let mut document = config::parse(&self.text(CONFIG)?)?;
         let weights = self.weights()?;
         learned::complete(&mut document, &learned::Sources { archive: self, weights: &weights })?;
         Ok((document, weights))

@@ -15,6 +15,7 @@ use crate::keras::model::{Model, ModelLayer};
 #[must_use]
 pub struct ByName {
     skip_mismatch: bool,
+    limits: Limits,
 }
 
 impl ByName {
@@ -27,6 +28,12 @@ impl ByName {
     /// as in Keras. By default it is an error.
     pub fn skip_mismatch(mut self, skip: bool) -> ByName {
         self.skip_mismatch = skip;
+        self
+    }
+
+    /// How much the file may demand of its reader. By default, [`Limits::default`].
+    pub fn limits(mut self, limits: Limits) -> ByName {
+        self.limits = limits;
         self
     }
 }
@@ -61,7 +68,7 @@ impl Model {
 
     /// The weights that a file has for this model, by the name of the variable.
     fn fitting(&self, path: &Path, options: ByName) -> Result<(LoadedByName, Vec<(String, Array)>)> {
-        let file = File::open(path, &Limits::default())?;
+        let file = File::open(path, &options.limits)?;
         let root = file.root();
         if !legacy::is_legacy(&root)? {
             return Err(Error::unsupported("the file has no names of layers")

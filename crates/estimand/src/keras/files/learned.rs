@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use estimand_hdf5::{File, Writer};
 use estimand_nn::config::Json;
-use estimand_tensor::{Array, Error, Limits, Result};
+use estimand_tensor::{Array, Error, Result};
 
 use super::archive::Archive;
 use crate::keras::model::Model;
@@ -95,7 +95,7 @@ fn vocabulary(config: &mut Json, path: &str, integers: bool, archive: &Archive<'
     if !is_missing(config, "vocabulary") || !config.is_object() || !archive.has(&asset) {
         return Ok(());
     }
-    let text = archive.text(&asset, &Limits::default())?;
+    let text = archive.text(&asset)?;
     let in_asset = |error: Error| error.context(format!("in the member `{asset}`"));
     let said = config.get("vocabulary_size").and_then(Json::as_u64);
     let terms = terms(&text, integers, said, &Unknown::of(config)).map_err(in_asset)?;

@@ -50,10 +50,10 @@ impl Model {
         self.save_weights_for(path, KerasVersion::Keras3)
     }
 
-    pub(super) fn load_hdf5(&mut self, path: &Path) -> Result<()> {
+    pub(super) fn load_hdf5(&mut self, path: &Path, limits: &Limits) -> Result<()> {
         let file = match archive::is_archive(path) {
-            true => archive::weights_of(path),
-            false => File::open(path, &Limits::default()),
+            true => archive::weights_of(path, limits),
+            false => File::open(path, limits),
         };
         let values = file.and_then(|file| self.read_weights(&file));
         let set = values.and_then(|values| self.set_weights(&values));

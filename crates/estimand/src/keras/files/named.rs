@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use estimand_hdf5::{File, Group, Node};
-use estimand_nn::config::{CustomObjects, Json};
+use estimand_nn::config::{self, CustomObjects, Json};
 use estimand_tensor::{Array, Error, Limits, Result};
 use indexmap::IndexMap;
 
@@ -26,12 +26,11 @@ pub(crate) struct NamedWeights {
 }
 
 impl NamedWeights {
-    pub(crate) fn open(path: &Path) -> Result<NamedWeights> {
+    pub(crate) fn open(path: &Path, limits: &Limits) -> Result<NamedWeights> {
         let opened = match archive::is_archive(path) {
-            true => {
-                archive::open(path).and_then(|(config, file)| of_archive(&config, &file).map(|found| (file, found)))
-            }
-            false => File::open(path, &Limits::default()).and_then(|file| of_file(&file).map(|found| (file, found))),
+            true => archive::open(path, limits)
+                .and_then(|(config, file)| of_archive(&config, &file).map(|found| (file, found))),
+            false => File::open(path, limits).and_then(|file| of_file(&file).map(|found| (file, found))),
         };
         let (file, (paths, note)) = opened.map_err(|error| error.context(format!("in {}", path.display())))?;
         Ok(NamedWeights { path: path.to_path_buf(), file, paths, note })
@@ -56,15 +55,28 @@ type Found = (IndexMap<String, String>, Option<String>);
 fn of_file(file: &File) -> Result<Found> {
     let mut paths = IndexMap::new();
     if legacy::is_legacy(&file.root())? {
+        let mut note = None;
+        // The model says what its variables are called; weights alone say it of most.
+        if let Some(config) = archive::text_of(file, archive::MODEL)? {
+            let model = config::parse(&config).and_then(|config| model_from_document(&config, &CustomObjects::new()));
+            match model.and_then(|model| legacy::paths_of(&model, &file.root())) {
+                Ok(found) => paths.extend(found),
+                Err(error) => note = Some(not_known(&error)),
+            }
+        }
         for (name, path) in legacy::paths(&file.root())? {
             paths.entry(name).or_insert(path);
         }
-        return Ok((paths, None));
+        return Ok((paths, note));
     }
     places_in(&file.root(), &mut paths)?;
     let note = "a .weights.h5 file has no names of variables: give the places of weights, such as layers/dense/vars/0, \
                 to prev_var_name";
     Ok((paths, Some(note.to_string())))
+}
+
+fn not_known(error: &Error) -> String {
+    format!("the names of the model's variables are not known: {}", error.message())
 }
 
 /// The names of the model's variables, and the places of their weights.
@@ -74,10 +86,7 @@ fn of_archive(config: &Json, file: &File) -> Result<Found> {
     let model = match model_from_document(config, &CustomObjects::new()) {
         Ok(model) => model,
         // The weights are still there under their places.
-        Err(error) => {
-            let note = format!("the names of the model's variables are not known: {}", error.message());
-            return Ok((paths, Some(note)));
-        }
+        Err(error) => return Ok((paths, Some(not_known(&error)))),
     };
     let mut names = model.weight_names();
     for place in places::of(&model, KerasVersion::Keras3)? {

@@ -1,5 +1,7 @@
 //! Options of reading and writing whole models.
 
+use estimand_tensor::Limits;
+
 use crate::keras::json::KerasVersion;
 
 /// How [`load_model_with`](super::load_model_with) reads a model.
@@ -13,6 +15,7 @@ use crate::keras::json::KerasVersion;
 #[must_use]
 pub struct LoadModel {
     pub(super) compile: Option<bool>,
+    pub(super) limits: Limits,
 }
 
 impl LoadModel {
@@ -29,6 +32,18 @@ impl LoadModel {
     /// error of a call that needs a compiled model.
     pub fn compile(mut self, compile: bool) -> LoadModel {
         self.compile = Some(compile);
+        self
+    }
+
+    /// How much the file may demand of its reader. By default, [`Limits::default`].
+    ///
+    /// ```
+    /// use estimand::keras::{Limits, LoadModel};
+    /// // A file with more links than is usual.
+    /// let options = LoadModel::new().limits(Limits { entries: 8_000_000, ..Limits::default() });
+    /// ```
+    pub fn limits(mut self, limits: Limits) -> LoadModel {
+        self.limits = limits;
         self
     }
 }

@@ -206,7 +206,12 @@ fn functional(config: &Node<'_>) -> Result<Model> {
     }
     warn_of_training(name, &entries, &found);
     let inputs = ends(&config.field("input_layers")?, &calls)?;
-    let outputs = ends(&config.field("output_layers")?, &calls)?;
+    let mut outputs = ends(&config.field("output_layers")?, &calls)?;
+    // TF: in Keras 3, only outputs of the model count the call that made a `Functional`.
+    let is_counted = |end: &&mut Reference| {
+        found[end.layer].1 == 0 && is_model(&entries[end.layer].class) && entries[end.layer].class != "Sequential"
+    };
+    outputs.iter_mut().filter(is_counted).for_each(|end| end.call = end.call.saturating_sub(1));
     for (entry, (calls, first)) in entries.iter_mut().zip(found) {
         let made = calls.into_iter().map(|written| Call { written, state: State::New });
         (entry.calls, entry.first_call) = (made.collect(), first);

@@ -90,7 +90,7 @@ fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json
     config["layers"] = layers.into();
     let inputs = recipe.inputs.iter().map(|&call| writer.reference((call, 0)));
     config["input_layers"] = inputs.collect::<Vec<_>>().into();
-    config["output_layers"] = recipe.outputs.iter().map(|&end| writer.reference(end)).collect::<Vec<_>>().into();
+    config["output_layers"] = recipe.outputs.iter().map(|&end| writer.end(end)).collect::<Vec<_>>().into();
     let module = match version {
         KerasVersion::Keras2 => "keras.src.engine.functional",
         KerasVersion::Keras3 => "keras.src.models.functional",
@@ -252,12 +252,28 @@ impl Writer<'_> {
     }
 
     /// `["dense", 0, 0]`: the layer, the number of its call, the number of the output.
-    fn reference(&self, (call, output): (usize, usize)) -> Json {
+    fn reference(&self, value: (usize, usize)) -> Json {
+        // TF: Keras 2 counts the call that made a model of its input.
+        let is_counted = self.version == KerasVersion::Keras2 && matches!(self.step(value), Step::Model(_));
+        self.counted_from(usize::from(is_counted), value)
+    }
+
+    /// The same for an output of the model.
+    fn end(&self, value: (usize, usize)) -> Json {
+        // TF: here, Keras 3 counts the call that made a `Functional`, too.
+        match self.step(value) {
+            Step::Model(recipe) if !recipe.is_sequential => self.counted_from(1, value),
+            _ => self.reference(value),
+        }
+    }
+
+    fn step(&self, (call, _): (usize, usize)) -> &Step {
+        &self.recipe.layers[self.recipe.calls[call].layer].step
+    }
+
+    fn counted_from(&self, first: usize, (call, output): (usize, usize)) -> Json {
         let layer = self.recipe.calls[call].layer;
         let number = self.recipe.calls[..call].iter().filter(|earlier| earlier.layer == layer).count();
-        // TF: Keras 2 counts the call that made a model of its input.
-        let is_model = matches!(self.recipe.layers[layer].step, Step::Model(_));
-        let first = usize::from(self.version == KerasVersion::Keras2 && is_model);
         json!([self.recipe.layers[layer].name, number + first, output])
     }
 }

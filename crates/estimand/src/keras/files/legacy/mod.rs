@@ -1,6 +1,7 @@
 //! The legacy form of models and weights in HDF5: groups by the names of layers, in the order of
 //! the attribute `layer_names`; the file of a whole model has them in its group `model_weights`.
 
+mod order;
 mod read;
 mod write;
 
@@ -9,7 +10,7 @@ use std::path::Path;
 use estimand_hdf5::Group;
 use estimand_tensor::Result;
 
-pub(super) use read::{Stored, names, paths, read, stored};
+pub(super) use read::{Stored, names, paths, paths_of, read, stored};
 pub(super) use write::{add_names, add_texts, add_weights};
 
 /// The group of weights in the file of a whole model.

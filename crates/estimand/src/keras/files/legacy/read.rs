@@ -1,10 +1,9 @@
 //! Reading the legacy form.
 
-use std::collections::HashMap;
-
 use estimand_hdf5::Group;
 use estimand_tensor::{Array, Error, Result};
 
+use super::order::in_order;
 use super::{LAYER_NAMES, WEIGHT_NAMES, WEIGHTS, lists_layers};
 use crate::keras::model::{Model, ModelLayer};
 
@@ -22,11 +21,29 @@ impl Stored<'_> {
         self.group.dataset(weight)?.read()
     }
 
+    /// The sizes of one of the weights.
+    pub fn shape(&self, weight: &str) -> Result<Vec<usize>> {
+        Ok(self.group.dataset(weight)?.shape().to_vec())
+    }
+
+    /// The path of one of the weights in the file.
+    fn path_of(&self, weight: &str) -> String {
+        format!("{}/{weight}", self.group.path().trim_matches('/'))
+    }
+
+    /// The names of a layer's weights, in our order.
+    fn names_for<'a>(&'a self, layer: &ModelLayer<'a>) -> Result<Vec<&'a str>> {
+        in_order(layer, self).map_err(|error| self.place(layer, error))
+    }
+
     /// Reads the weights of a layer, in our order.
     pub fn read_for(&self, layer: &ModelLayer<'_>) -> Result<Vec<Array>> {
-        let found = in_order(layer, &self.weights)
-            .and_then(|weights| weights.into_iter().map(|weight| self.read(weight)).collect::<Result<Vec<Array>>>());
-        found.map_err(|e| e.context(format!("for layer `{}`, from `{}`", layer.name(), self.name)))
+        let read = |weight: &str| self.read(weight).map_err(|error| self.place(layer, error));
+        self.names_for(layer)?.into_iter().map(read).collect()
+    }
+
+    fn place(&self, layer: &ModelLayer<'_>, error: Error) -> Error {
+        error.context(format!("for layer `{}`, from `{}`", layer.name(), self.name))
     }
 }
 
@@ -52,29 +69,56 @@ pub(in crate::keras::files) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored
     Ok(all)
 }
 
-/// The names of all weights as variables of a model, and their paths in the file. A weight inside
-/// of a model of its own also has its short name.
+/// The names of all weights as variables of a model that is not known, and their paths in the file.
+/// A weight inside of a model of its own also has its short name.
 pub(in crate::keras::files) fn paths(root: &Group<'_>) -> Result<Vec<(String, String)>> {
-    let (mut all, mut short) = (Vec::new(), Vec::new());
+    let (mut all, mut other) = (Vec::new(), Vec::new());
     for layer in stored(root)? {
         for weight in &layer.weights {
-            let path = format!("{}/{weight}", layer.group.path().trim_matches('/'));
+            let path = layer.path_of(weight);
             let name = weight.strip_suffix(":0").unwrap_or(weight);
-            match name.strip_prefix(layer.name.as_str()).is_some_and(|rest| rest.starts_with('/')) {
-                true => all.push((name.to_string(), path)),
-                false => {
+            let begins = |name: &str| name.strip_prefix(&layer.name).is_some_and(|rest| rest.starts_with('/'));
+            // TF: Keras 3 writes the name of a `Sequential` before those of its layers.
+            let after_model = name.match_indices('/').map(|(end, _)| &name[end + 1..]).find(|name| begins(name));
+            match after_model {
+                _ if begins(name) => all.push((name.to_string(), path)),
+                Some(rest) => {
+                    all.push((rest.to_string(), path.clone()));
+                    other.push((format!("{}/{name}", layer.name), path.clone()));
+                    other.push((name.to_string(), path));
+                }
+                None => {
                     all.push((format!("{}/{name}", layer.name), path.clone()));
-                    short.push((name.to_string(), path));
+                    other.push((name.to_string(), path));
                 }
             }
         }
     }
-    all.extend(short);
+    all.extend(other);
     Ok(all)
 }
 
-/// The weights of all layers. Layers are matched by their order, as Keras does.
+/// The variables of a model, and the paths of their weights in the file.
+pub(in crate::keras::files) fn paths_of(model: &Model, root: &Group<'_>) -> Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for (layer, stored) in matched(model, root)? {
+        let names = stored.names_for(&layer)?;
+        all.extend(layer.variables().iter().cloned().zip(names.into_iter().map(|weight| stored.path_of(weight))));
+    }
+    Ok(all)
+}
+
+/// The weights of all layers.
 pub(in crate::keras::files) fn read(model: &Model, root: &Group<'_>) -> Result<Vec<Array>> {
+    let mut values = Vec::new();
+    for (layer, stored) in matched(model, root)? {
+        values.extend(stored.read_for(&layer)?);
+    }
+    Ok(values)
+}
+
+/// The layers of a model that have weights, and those of the file: by their order, as in Keras.
+fn matched<'a, 'b>(model: &'a Model, root: &Group<'b>) -> Result<Vec<(ModelLayer<'a>, Stored<'b>)>> {
     let stored = stored(root)?;
     let layers: Vec<ModelLayer<'_>> =
         model.layers().into_iter().filter(|layer| !layer.variables().is_empty()).collect();
@@ -83,27 +127,7 @@ pub(in crate::keras::files) fn read(model: &Model, root: &Group<'_>) -> Result<V
         let names: Vec<&str> = stored.iter().map(|layer| layer.name.as_str()).collect();
         return Err(Error::config(text).help(format!("those of the file are {}", names.join(", "))));
     }
-    let mut values = Vec::new();
-    for (layer, stored) in layers.iter().zip(&stored) {
-        values.extend(stored.read_for(layer)?);
-    }
-    Ok(values)
-}
-
-/// The names of a layer's weights in our order. TF: a model inside lists the weights that are not
-/// trained last, so they are found by name where the names are the same.
-fn in_order<'a>(layer: &ModelLayer<'_>, weights: &'a [String]) -> Result<Vec<&'a str>> {
-    let variables = layer.variables();
-    if variables.len() != weights.len() {
-        let text = format!("the file has {} weights; the layer has {}", weights.len(), variables.len());
-        return Err(Error::config(text).help(format!("those of the file are {}", weights.join(", "))));
-    }
-    let by_name: HashMap<&str, &str> =
-        weights.iter().map(|name| (name.strip_suffix(":0").unwrap_or(name), name.as_str())).collect();
-    let short = |variable: &str| variable.split_once('/').map_or(variable, |(_, rest)| rest).to_string();
-    let found = |variable: &String| by_name.get(short(variable).as_str()).copied();
-    let all: Option<Vec<&str>> = variables.iter().map(found).collect();
-    Ok(all.unwrap_or_else(|| weights.iter().map(String::as_str).collect()))
+    Ok(layers.into_iter().zip(stored).collect())
 }
 
 /// A list of texts in an attribute. Keras splits a long one: `layer_names0`, `layer_names1`, ...

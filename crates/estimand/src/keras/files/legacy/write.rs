@@ -3,6 +3,7 @@
 use estimand_hdf5::Writer;
 use estimand_tensor::{Array, Error, Result};
 
+use super::order::as_listed;
 use super::{LAYER_NAMES, TOP_LEVEL, WEIGHT_NAMES};
 use crate::keras::model::{Model, ModelLayer};
 
@@ -23,7 +24,7 @@ pub(in crate::keras::files) fn add_weights(model: &Model, group: &str, writer: &
         let path = format!("{group}/{}", layer.name());
         writer.group(&path)?;
         let mut stored = Vec::new();
-        for variable in in_order(model, layer) {
+        for variable in as_listed(layer) {
             let name = name_in_file(layer, variable);
             writer.dataset(&format!("{path}/{name}"), &model.weight(variable)?)?;
             stored.push(name);
@@ -34,14 +35,6 @@ pub(in crate::keras::files) fn add_weights(model: &Model, group: &str, writer: &
     let path = format!("{group}/{TOP_LEVEL}");
     writer.group(&path)?;
     add_names(&path, WEIGHT_NAMES, &[], writer)
-}
-
-/// The weights of a layer as Keras lists them here: first those that are trained. TF: it counts on
-/// this order when it reads the weights of a model inside.
-fn in_order<'a>(model: &Model, layer: &ModelLayer<'a>) -> Vec<&'a str> {
-    let mut all: Vec<&str> = layer.variables().iter().map(String::as_str).collect();
-    all.sort_by_key(|name| !model.spec_of(name).trainable);
-    all
 }
 
 /// `dense/kernel:0`; the weights of a model inside have names without that of the model.
