@@ -10,8 +10,8 @@
 //! both name the same MODEL_FOLDER, which is a temporary one by default, not `/tmp/multiworker`.
 //! Only the images of a training are sharded. The files are not downloaded. Shuffling has a seed.
 //! The first evaluation does not wait for 120 seconds. Training names its last step, where its data
-//! ends, because the evaluator must know it. The learning rate is the article's, with which one pass over
-//! the images learns little.
+//! ends, because the evaluator must know it. The learning rate is the article's, with which one
+//! pass over the images learns little.
 
 use std::path::PathBuf;
 
