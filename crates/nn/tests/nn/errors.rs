@@ -93,7 +93,10 @@ fn layers_say_what_they_got() {
         (|g| LayerNorm::new().axes([1, -1]).apply(&rows(g)), &["axes [1, -1] do not fit `rows`", "each at most once"]),
         (|g| LayerNorm::new().axes([2]).apply(&wide(g)), &["axes [2] of `wide`", "not all known", "help:"]),
         (|g| Embedding::new(0, 3).apply(&ids(g)), &["the table has the shape [0, 3]"]),
-        (|g| Embedding::new(5, 3).apply(&rows(g)), &["indices are f32, expected i32 or i64"]),
+        (
+            |g| Embedding::new(5, 3).apply(&g.placeholder("words", DType::Str, [4])),
+            &["indices are string, expected i32 or i64"],
+        ),
         (|g| Lstm::new(0).apply(&steps(g)), &["0 units", "in layer `lstm`"]),
         (|g| Gru::new(3).apply(&rows(g)), &["layer `gru` got `rows` f32[batch, 4]; expected [batch, time, inputs]"]),
         (|g| SimpleRnn::new(3).dropout(1.0).apply(&steps(g)), &["dropout rate is 1; expected 0 <= rate < 1"]),

@@ -335,7 +335,7 @@ pub(in crate::keras) fn call_of_keras_3(operation: &Operation, values: Vec<Json>
     json!({ "args": operands, "kwargs": {} })
 }
 
-/// The call of an operation as Keras 2 writes it; `values` are references such as `["dense", 0, 0]`.
+/// The call of an operation as Keras 2 writes it; a value is a reference such as `["dense", 0, 0]`.
 pub(in crate::keras) fn call_of_keras_2(operation: &Operation, values: Vec<Json>) -> Json {
     let mut values = values.into_iter();
     let named = settings(&operation.function, false);
