@@ -167,6 +167,9 @@ def weights_like(w):
 
 for name, made in NETWORKS.items():
     made.set_weights([weights_like(w) for w in made.get_weights()])
+    for layer in made.layers:
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()  # the Normalization of Keras 3 computes with the numbers before `set_weights` otherwise
     file = f"{name}.weights.h5" if IS_3 else f"{name}_weights.h5"
     made.save_weights(folder / file)
     for suffix in (".keras", ".h5") if name in WRITTEN else ():
