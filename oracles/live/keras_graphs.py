@@ -129,10 +129,12 @@ for name, (made, shapes) in models.items():
 subprocess.run([program, folder], check=True)
 worst = 0
 for name, (fed, inputs), wanted, results in zip(models, given, expected, json.loads((folder / "results.json").read_text())):
-    ours = keras.models.load_model(folder / f"{name}_ours.keras")
-    again = [np.asarray(x) for x in tf.nest.flatten(ours(inputs if len(inputs) > 1 else inputs[0], training=False))]
-    found = [np.array(x["values"], np.float32).reshape(x["sizes"]) for x in results]
-    for who, results in (("ours", found), ("Keras with our file", again)):
+    read = {"ours": [np.array(x["values"], np.float32).reshape(x["sizes"]) for x in results]}
+    for suffix in (".keras", ".h5"):
+        ours = keras.models.load_model(folder / f"{name}_ours{suffix}")
+        results = ours(inputs if len(inputs) > 1 else inputs[0], training=False)
+        read[f"Keras with our {suffix}"] = [np.asarray(x) for x in tf.nest.flatten(results)]
+    for who, results in read.items():
         assert [x.shape for x in results] == [x.shape for x in wanted], (name, who)
         apart = max(np.abs(x - y).max() / max(1, np.abs(y).max()) for x, y in zip(results, wanted))
         assert apart < 1e-5, (name, who, apart, results[0].ravel()[:4], wanted[0].ravel()[:4])

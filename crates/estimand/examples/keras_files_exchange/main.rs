@@ -181,6 +181,7 @@ fn run(folder: &Path, case: &Value) -> Result<Value> {
     if let Some(inputs) = case["inputs"].as_array() {
         let mut model = load_model(path(".keras"), &CustomObjects::new())?;
         model.save_for(path("_ours.keras"), version)?;
+        model.save_for(path("_ours.h5"), version)?;
         let results = model.predict_all(inputs.iter().map(array).collect::<Result<Vec<Array>>>()?)?;
         return results.iter().map(plain).collect::<Result<Vec<Value>>>().map(Value::Array);
     }

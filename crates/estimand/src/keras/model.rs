@@ -494,7 +494,7 @@ impl<'a> ModelLayer<'a> {
     pub(super) fn inner_paths(&self) -> Vec<String> {
         match &self.layer.step {
             Step::Model(recipe) => recipe.paths(),
-            Step::Input(_) | Step::Layer(_) => Vec::new(),
+            Step::Input(_) | Step::Layer(_) | Step::Operation(_) => Vec::new(),
         }
     }
 
