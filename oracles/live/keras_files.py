@@ -99,18 +99,13 @@ def model(i):
     return keras.Model(start, L.Dense(2, name=f"end_{i}")(x), name=f"model_{i}")
 
 
-def may_be_sequential(layers):
-    """Keras 3.15 does not open a `Sequential` with a functional model whose only input is in a list, as ours and those of Keras 3.6 are."""
-    return not (IS_3 and any(type(layer).__name__ == "Functional" for layer in layers))
-
-
 def inside(depth):
     """A model of layers that have the same shapes, with others inside. Some layers are frozen, some models as a whole."""
     layers = [inside(depth - 1)] if depth else []
     for _ in range(number(1, 4)):
         layers.append(L.BatchNormalization() if number(0, 3) == 0 else L.Dense(4, trainable=bool(number(0, 2))))
     layers = [layers[i] for i in random.permutation(len(layers))]
-    if number(0, 2) and may_be_sequential(layers):
+    if number(0, 2):
         made = keras.Sequential([*([Input((4,))] if number(0, 2) else []), *layers])
     else:
         x = start = Input((4,))
@@ -125,7 +120,7 @@ def inside(depth):
 def nested(i):
     """A model with models inside, two deep or more, whose weights a legacy file lists by the flags of their layers."""
     start, inner, last = Input((4,), name=f"in_{i}"), inside(1 + i % 3), L.Dense(2, name=f"end_{i}")
-    if i % 2 and may_be_sequential([inner]):
+    if i % 2:
         return keras.Sequential([start, inner, last], name=f"nested_{i}")
     return keras.Model(start, last(inner(start)), name=f"nested_{i}")
 

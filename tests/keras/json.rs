@@ -348,6 +348,25 @@ fn what_cannot_be_written_is_said() -> Result<()> {
 }
 
 /// Keras reads the flags of layers and not that of the model around them.
+/// Keras 3.15 writes `"output_layers": ["dense", 0, 0]` for one output. With `[["dense", 0, 0]]`,
+/// `model.output` is a list after loading, and `Dense(2)(model.output)` fails.
+#[test]
+fn a_single_end_is_written_as_each_version_writes_it() -> Result<()> {
+    let x = Input::new([4]).name("x").tensor();
+    let y = Dense::new(3).name("y").on(&x);
+    let single = Model::new(&x, &y)?;
+    let both = Model::new(&x, &[y.clone(), Dense::new(2).name("z").on(&y)])?;
+    let ends = |model: &Model, version| -> Result<[Json; 2]> {
+        let json = model.to_json_for(version)?;
+        Ok(["input_layers", "output_layers"].map(|key| json["config"][key].clone()))
+    };
+    let (x, y, z) = (serde_json::json!(["x", 0, 0]), serde_json::json!(["y", 0, 0]), serde_json::json!(["z", 0, 0]));
+    assert_eq!(ends(&single, KerasVersion::Keras3)?, [x.clone(), y.clone()]);
+    assert_eq!(ends(&single, KerasVersion::Keras2)?, [&x, &y].map(|end| serde_json::json!([end])));
+    assert_eq!(ends(&both, KerasVersion::Keras3)?, [x, serde_json::json!([y, z])]);
+    Ok(())
+}
+
 #[test]
 fn layers_of_frozen_models_are_written_frozen() -> Result<()> {
     let base = || Sequential::new().name("base").input([2]).add(Dense::new(2).name("a")).add(Dense::new(2).name("b"));

@@ -17,7 +17,7 @@ use crate::keras::replay::{Flags, Replay, n_values};
 pub enum KerasVersion {
     /// That of `tf.keras` 2.13 to 2.15.
     Keras2,
-    /// That of Keras 3.
+    /// That of Keras 3.4 and later.
     #[default]
     Keras3,
 }
@@ -89,13 +89,22 @@ fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json
     }
     config["layers"] = layers.into();
     let inputs = recipe.inputs.iter().map(|&call| writer.reference((call, 0)));
-    config["input_layers"] = inputs.collect::<Vec<_>>().into();
-    config["output_layers"] = recipe.outputs.iter().map(|&end| writer.end(end)).collect::<Vec<_>>().into();
+    config["input_layers"] = ends(inputs.collect(), version);
+    config["output_layers"] = ends(recipe.outputs.iter().map(|&end| writer.end(end)).collect(), version);
     let module = match version {
         KerasVersion::Keras2 => "keras.src.engine.functional",
         KerasVersion::Keras3 => "keras.src.models.functional",
     };
     Ok(object(module, "Functional", config, "Functional".into()))
+}
+
+/// The inputs or the outputs of a model. TF: Keras 3 writes a single one without a list; with a list,
+/// `model.output` is a list there, which the next layer refuses.
+fn ends(mut values: Vec<Json>, version: KerasVersion) -> Json {
+    match version {
+        KerasVersion::Keras3 if values.len() == 1 => values.remove(0),
+        _ => values.into(),
+    }
 }
 
 fn object(module: &str, class: &str, config: Json, registered: Json) -> Json {
