@@ -148,5 +148,23 @@ for padding in ["valid", "same"]:
     layer(f"conv3d_transpose_{padding}_small", L.Conv3DTranspose(2, (1, 2, 1), strides=(3, 2, 2), padding=padding, use_bias=False), floats(1, 2, 3, 2, 2))
     layer(f"conv3d_transpose_{padding}_output", L.Conv3DTranspose(2, 3, strides=3, padding=padding, output_padding=(2, 1, 0)),
           floats(1, 2, 3, 2, 2))
+layer("depthwise_conv1d", L.DepthwiseConv1D(3), floats(*sequences))
+layer("depthwise_conv1d_multiplied", L.DepthwiseConv1D(2, depth_multiplier=3, padding="same", activation="tanh", depthwise_regularizer=R.L2(0.1)),
+      floats(*sequences))
+layer("depthwise_conv1d_strides", L.DepthwiseConv1D(3, strides=2, padding="same", use_bias=False), floats(*sequences))
+layer("depthwise_conv1d_dilated", L.DepthwiseConv1D(2, dilation_rate=3), floats(*sequences))
+layer("separable_conv1d", L.SeparableConv1D(5, 3), floats(*sequences))
+layer("separable_conv1d_options", L.SeparableConv1D(2, 3, strides=2, padding="same", depth_multiplier=2, activation="relu",
+                                                    depthwise_regularizer=R.L2(0.1), pointwise_regularizer=R.L1(0.2)),
+      floats(*sequences))
+layer("separable_conv1d_dilated", L.SeparableConv1D(2, 2, dilation_rate=2, use_bias=False), floats(*sequences))
+layer("separable_conv1d_causal", L.SeparableConv1D(2, 3, padding="causal", dilation_rate=2), floats(*sequences))
+layer("separable_conv1d_causal_strides", L.SeparableConv1D(2, 3, padding="causal", strides=3), floats(*sequences))
+for padding in ["valid", "same"]:
+    layer(f"conv1d_transpose_{padding}", L.Conv1DTranspose(4, 3, padding=padding), floats(2, 3, 2))
+    layer(f"conv1d_transpose_{padding}_strides", L.Conv1DTranspose(2, 3, strides=2, padding=padding, activation="relu"), floats(2, 4, 2))
+    layer(f"conv1d_transpose_{padding}_small", L.Conv1DTranspose(2, 2, strides=3, padding=padding, use_bias=False), floats(2, 3, 2))
+    layer(f"conv1d_transpose_{padding}_output", L.Conv1DTranspose(2, 3, strides=3, padding=padding, output_padding=1), floats(2, 3, 2))
+    layer(f"conv1d_transpose_{padding}_dilated", L.Conv1DTranspose(2, 2, dilation_rate=2, padding=padding), floats(2, 4, 3))
 
 write("keras_layers")

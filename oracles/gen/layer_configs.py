@@ -162,5 +162,11 @@ layer(L.Bidirectional(L.GRU(2, **gates)), floats(*steps))
 layer(L.ConvLSTM1D(2, 3, **gates), floats(2, 3, 6, 2))
 layer(L.Dense(4, kernel_initializer=I.VarianceScaling(1 / 3, "fan_out", "uniform")), floats(*rows))
 layer(L.Dense(4, kernel_initializer=I.VarianceScaling(2.0, "fan_avg", "untruncated_normal")), floats(*rows))
+layer(L.Conv1DTranspose(3, 4, strides=3, padding="same", **options), floats(*steps))
+layer(L.Conv1DTranspose(2, 3, dilation_rate=2, use_bias=False), floats(*steps))
+layer(L.DepthwiseConv1D(3, strides=2, depth_multiplier=2, activation="elu", depthwise_initializer=I.Orthogonal(2.0)), floats(*steps))
+layer(L.SeparableConv1D(3, 2, padding="same", dilation_rate=2, depth_multiplier=2, pointwise_regularizer=R.L2(0.1)), floats(*steps))
+if not IS_3:
+    layer(L.SeparableConv1D(3, 2, padding="causal"), floats(*steps))
 
 fixture.write(f"layer_configs_{generation(keras)}", keras, program="layer_configs")

@@ -7,7 +7,7 @@ use estimand::keras::{
 use estimand::nn::config::{CustomObjects, Json};
 use estimand::nn::{
     Add, Bidirectional, Concat, Discretization, Gru, GruCell, Lambda, LstmCell, MultiHeadAttention, RandomContrast,
-    Rnn, SpatialDropout1d, StackedRnnCells, ThresholdedRelu,
+    Rnn, SeparableConv1d, SpatialDropout1d, StackedRnnCells, ThresholdedRelu,
 };
 use estimand::prelude::*;
 use estimand_fixture::cases;
@@ -316,6 +316,8 @@ fn what_keras_3_does_not_take_is_not_written_for_it() -> Result<()> {
     assert_eq!(both["config"]["backward_layer"]["config"]["go_backwards"], false, "{both}");
     let error = layer(Box::new(ThresholdedRelu::new(0.5).name("cut"))).unwrap_err().to_string();
     assert!(error.contains("the layer `cut` is a ThresholdedReLU, which Keras 3 does not have"), "{error}");
+    let error = layer(Box::new(SeparableConv1d::new(2, 3).causal().name("heard"))).unwrap_err().to_string();
+    assert!(error.contains("the layer `heard` is a SeparableConv1D with causal padding"), "{error}");
     Ok(())
 }
 

@@ -14,7 +14,7 @@ const fn class<L: Layer + Described + 'static>() -> (&'static str, Read<Box<dyn 
 }
 
 /// Every class that can be read.
-const CLASSES: [(&str, Read<Box<dyn Layer>>); 96] = [
+const CLASSES: [(&str, Read<Box<dyn Layer>>); 99] = [
     class::<ActivationLayer>(),
     class::<Add>(),
     class::<AdditiveAttention>(),
@@ -30,6 +30,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 96] = [
     class::<CenterCrop>(),
     class::<Concat>(),
     class::<Conv1d>(),
+    class::<Conv1dTranspose>(),
     class::<Conv2d>(),
     class::<Conv2dTranspose>(),
     class::<Conv3d>(),
@@ -41,6 +42,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 96] = [
     class::<Cropping2d>(),
     class::<Cropping3d>(),
     class::<Dense>(),
+    class::<DepthwiseConv1d>(),
     class::<DepthwiseConv2d>(),
     class::<Discretization>(),
     class::<Dot>(),
@@ -91,6 +93,7 @@ const CLASSES: [(&str, Read<Box<dyn Layer>>); 96] = [
     class::<Reshape>(),
     class::<Resizing>(),
     class::<Rnn>(),
+    class::<SeparableConv1d>(),
     class::<SeparableConv2d>(),
     class::<SimpleRnn>(),
     class::<SimpleRnnCell>(),

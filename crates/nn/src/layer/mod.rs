@@ -12,12 +12,14 @@ mod batch_norm;
 mod bordered;
 mod build;
 mod conv1d;
+mod conv1d_transpose;
 mod conv2d;
 mod conv2d_transpose;
 mod conv3d;
 mod conv3d_transpose;
 mod cropping;
 mod dense;
+mod depthwise_conv1d;
 mod depthwise_conv2d;
 mod dropout;
 mod embedding;
@@ -44,10 +46,12 @@ mod rectifier;
 mod recurrent;
 mod repeat_vector;
 mod reshape;
+mod separable_conv1d;
 mod separable_conv2d;
 mod shared;
 mod softmax;
 mod spatial_dropout;
+mod steps;
 mod time_distributed;
 mod transposed;
 mod unit_norm;
@@ -72,12 +76,14 @@ use build::BuiltLayer;
 pub(crate) use build::resolve_axis;
 pub use build::{Build, LayerCall};
 pub use conv1d::Conv1d;
+pub use conv1d_transpose::Conv1dTranspose;
 pub use conv2d::Conv2d;
 pub use conv2d_transpose::Conv2dTranspose;
 pub use conv3d::Conv3d;
 pub use conv3d_transpose::Conv3dTranspose;
 pub use cropping::{Cropping1d, Cropping2d, Cropping3d};
 pub use dense::Dense;
+pub use depthwise_conv1d::DepthwiseConv1d;
 pub use depthwise_conv2d::DepthwiseConv2d;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
@@ -111,6 +117,7 @@ pub use recurrent::{
 };
 pub use repeat_vector::RepeatVector;
 pub use reshape::Reshape;
+pub use separable_conv1d::SeparableConv1d;
 pub use separable_conv2d::SeparableConv2d;
 pub use shared::Shared;
 pub use softmax::Softmax;
@@ -266,7 +273,7 @@ impl Default for Config {
 pub(crate) const MODULE: &str = "keras.layers";
 
 /// Every layer of this crate, in its simplest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 95] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 98] = [
     || Box::new(Activation::Relu),
     || Box::new(Add::new()),
     || Box::new(AdditiveAttention::new()),
@@ -282,6 +289,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 95] = [
     || Box::new(CenterCrop::new(2, 2)),
     || Box::new(Concat::new()),
     || Box::new(Conv1d::new(3, 2)),
+    || Box::new(Conv1dTranspose::new(3, 2)),
     || Box::new(Conv2d::new(3, 2)),
     || Box::new(Conv2dTranspose::new(3, 2)),
     || Box::new(Conv3d::new(3, 2)),
@@ -293,6 +301,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 95] = [
     || Box::new(Cropping2d::new(1)),
     || Box::new(Cropping3d::new(1)),
     || Box::new(Dense::new(3)),
+    || Box::new(DepthwiseConv1d::new(2)),
     || Box::new(DepthwiseConv2d::new(2)),
     || Box::new(Discretization::new([0.0, 0.5])),
     || Box::new(Dot::new(-1)),
@@ -342,6 +351,7 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 95] = [
     || Box::new(Reshape::new([-1])),
     || Box::new(Resizing::new(3, 5)),
     || Box::new(Rnn::new(LstmCell::new(3))),
+    || Box::new(SeparableConv1d::new(3, 2)),
     || Box::new(SeparableConv2d::new(3, 2)),
     || Box::new(SimpleRnn::new(3)),
     || Box::new(SimpleRnnCell::new(3)),

@@ -13,7 +13,7 @@ pub fn shape(kind: &str) -> Shape {
         "conv_lstm3d" => &[2, 3, 3, 3, 2],
         _ if kind.contains("3d") => &[4, 4, 4, 2],
         _ if kind.contains("2d") => &[8, 8, 4],
-        _ if kind.ends_with("1d") => &[8, 4],
+        _ if kind.contains("1d") => &[8, 4],
         "group_normalization"
         | "permute"
         | "softmax"
@@ -121,6 +121,8 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(Concat::new().axis(1).name("other").trainable(false)),
         Box::new(affine!(Conv1d::new(4, 3).strides(2).same().groups(2))),
         Box::new(Conv1d::new(4, 3).causal().dilation(2).use_bias(false)),
+        Box::new(affine!(Conv1dTranspose::new(4, 3).strides(3).same().output_padding(2))),
+        Box::new(Conv1dTranspose::new(4, 3).dilation(2).use_bias(false)),
         Box::new(affine!(Conv2d::new(4, (2, 3)).strides((2, 1)).same().groups(2))),
         Box::new(Conv2d::new(4, 3).dilation((2, 1)).use_bias(false)),
         Box::new(affine!(Conv2dTranspose::new(4, (2, 3)).strides((2, 3)).same().output_padding((1, 2)))),
@@ -164,6 +166,23 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(Cropping2d::new(((1, 2), (0, 1))).name("other").trainable(false)),
         Box::new(affine!(Dense::new(5))),
         Box::new(Dense::new(5).use_bias(false)),
+        Box::new(
+            DepthwiseConv1d::new(3)
+                .depth_multiplier(2)
+                .strides(2)
+                .same()
+                .depthwise_initializer(Initializer::HeNormal)
+                .depthwise_regularizer(l1)
+                .depthwise_constraint(NonNeg)
+                .bias_initializer(Initializer::Ones)
+                .bias_regularizer(l2)
+                .bias_constraint(NonNeg)
+                .activity_regularizer(l1)
+                .sigmoid()
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(DepthwiseConv1d::new(2).dilation(2).use_bias(false)),
         Box::new(
             DepthwiseConv2d::new((2, 3))
                 .depth_multiplier(2)
@@ -323,6 +342,26 @@ pub fn with_all_options() -> Vec<Box<dyn Layer>> {
         Box::new(Rescaling::new(0.25).offset(-1.0).name("other").trainable(false)),
         Box::new(Rescaling::per_channel([0.25; 4]).offsets([-1.0; 4])),
         Box::new(Reshape::new([2, -1]).name("other").trainable(false)),
+        Box::new(
+            SeparableConv1d::new(4, 3)
+                .depth_multiplier(2)
+                .strides(2)
+                .same()
+                .depthwise_initializer(Initializer::HeNormal)
+                .depthwise_regularizer(l1)
+                .depthwise_constraint(NonNeg)
+                .pointwise_initializer(Initializer::Orthogonal { gain: 2.0 })
+                .pointwise_regularizer(l2)
+                .pointwise_constraint(MaxNorm::new(1.0).axes([0, 1]))
+                .bias_initializer(Initializer::Ones)
+                .bias_regularizer(l2)
+                .bias_constraint(NonNeg)
+                .activity_regularizer(l1)
+                .softmax()
+                .name("other")
+                .trainable(false),
+        ),
+        Box::new(SeparableConv1d::new(4, 2).causal().dilation(2).use_bias(false)),
         Box::new(
             SeparableConv2d::new(4, (2, 3))
                 .depth_multiplier(2)

@@ -22,7 +22,7 @@ fn input(kind: &str) -> Array {
         "conv_lstm2d" => spread(&[2, 3, 3, 3, 2]).unwrap(),
         "conv_lstm3d" => spread(&[2, 2, 3, 2, 2, 2]).unwrap(),
         _ if kind.contains("3d") => spread(&[2, 3, 3, 3, 2]).unwrap(),
-        _ if kind.ends_with("1d") => spread(&[3, 4, 2]).unwrap(),
+        _ if kind.contains("1d") => spread(&[3, 4, 2]).unwrap(),
         _ if kind.contains("2d") => spread(&[3, 4, 4, 2]).unwrap(),
         "bidirectional"
         | "gru"
@@ -65,6 +65,9 @@ fn layers_with_options_keep_the_contract() -> Result<()> {
     check_layer(&Conv2d::new(4, 2).groups(2), &small)?;
     check_layer(&Conv1d::new(2, 3).causal().dilation(2).tanh(), &sequences)?;
     check_layer(&Conv1d::new(2, 3).same().strides(2).groups(2), &sequences)?;
+    check_layer(&DepthwiseConv1d::new(2).depth_multiplier(2).same().dilation(2), &sequences)?;
+    check_layer(&SeparableConv1d::new(2, 3).depth_multiplier(2).causal().strides(2).relu(), &sequences)?;
+    check_layer(&Conv1dTranspose::new(2, 3).strides(2).same().output_padding(1), &sequences)?;
     check_layer(&DepthwiseConv2d::new(2).depth_multiplier(2).same().dilation(2), &small)?;
     check_layer(&SeparableConv2d::new(2, 3).depth_multiplier(2).strides(2).relu(), &small)?;
     check_layer(&Conv2dTranspose::new(2, 3).strides(2).same().output_padding(1), &small)?;

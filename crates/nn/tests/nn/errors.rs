@@ -182,6 +182,20 @@ fn convolutions_say_what_they_got() {
         ),
         (|g| Conv1d::new(3, 2).groups(2).apply(&sequences(g)), &["groups is 2", "2 channels and the 3 filters"]),
         (|g| Conv1d::new(3, 2).causal().dilation(usize::MAX).apply(&sequences(g)), &["overflows"]),
+        (|g| DepthwiseConv1d::new(2).apply(&rows(g)), &["layer `depthwise_conv1d` got `rows`"]),
+        (
+            |g| DepthwiseConv1d::new(2).depth_multiplier(0).apply(&sequences(g)),
+            &["0 filters for each channel of 2 steps"],
+        ),
+        (|g| SeparableConv1d::new(2, 0).apply(&sequences(g)), &["2 filters of 0 steps"]),
+        (|g| SeparableConv1d::new(2, 2).depth_multiplier(0).apply(&sequences(g)), &["the depth multiplier is 0"]),
+        (|g| SeparableConv1d::new(2, 2).causal().dilation(usize::MAX).apply(&sequences(g)), &["overflows"]),
+        (|g| Conv1dTranspose::new(2, 2).apply(&rows(g)), &["layer `conv1d_transpose` got `rows`"]),
+        (
+            |g| Conv1dTranspose::new(2, 3).strides(2).output_padding(2).apply(&sequences(g)),
+            &["the output padding is 2 and the stride is 2; expected a padding below"],
+        ),
+        (|g| Conv1dTranspose::new(2, 2).strides(usize::MAX).apply(&sequences(g)), &["too large"]),
         (|g| DepthwiseConv2d::new(2).apply(&rows(g)), &["layer `depthwise_conv2d` got `rows`"]),
         (|g| DepthwiseConv2d::new(2).depth_multiplier(0).apply(&images(g)), &["0 filters for each channel of 2 x 2"]),
         (

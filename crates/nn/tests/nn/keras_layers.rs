@@ -34,6 +34,25 @@ fn layer(name: &str) -> Box<dyn Layer> {
                 .pointwise_regularizer(Regularizer::l1(0.2)),
         ),
         "separable_conv2d_dilated" => Box::new(SeparableConv2d::new(2, 2).dilation(2).use_bias(false)),
+        "depthwise_conv1d" => Box::new(DepthwiseConv1d::new(3)),
+        "depthwise_conv1d_multiplied" => Box::new(
+            DepthwiseConv1d::new(2).depth_multiplier(3).same().tanh().depthwise_regularizer(Regularizer::l2(0.1)),
+        ),
+        "depthwise_conv1d_strides" => Box::new(DepthwiseConv1d::new(3).strides(2).same().use_bias(false)),
+        "depthwise_conv1d_dilated" => Box::new(DepthwiseConv1d::new(2).dilation(3)),
+        "separable_conv1d" => Box::new(SeparableConv1d::new(5, 3)),
+        "separable_conv1d_options" => Box::new(
+            SeparableConv1d::new(2, 3)
+                .strides(2)
+                .same()
+                .depth_multiplier(2)
+                .relu()
+                .depthwise_regularizer(Regularizer::l2(0.1))
+                .pointwise_regularizer(Regularizer::l1(0.2)),
+        ),
+        "separable_conv1d_dilated" => Box::new(SeparableConv1d::new(2, 2).dilation(2).use_bias(false)),
+        "separable_conv1d_causal" => Box::new(SeparableConv1d::new(2, 3).causal().dilation(2)),
+        "separable_conv1d_causal_strides" => Box::new(SeparableConv1d::new(2, 3).causal().strides(3)),
         "max_pool1d" => Box::new(MaxPool1d::new(2)),
         "max_pool1d_same" => Box::new(MaxPool1d::new(3).strides(2).same()),
         "avg_pool1d" => Box::new(AvgPool1d::new(3)),
@@ -97,9 +116,10 @@ fn layer(name: &str) -> Box<dyn Layer> {
         "gaussian_noise" => Box::new(GaussianNoise::new(0.5)),
         "spatial_dropout1d" => Box::new(SpatialDropout1d::new(0.5)),
         "spatial_dropout2d" => Box::new(SpatialDropout2d::new(0.5)),
-        _ => match (name.strip_prefix("conv2d_transpose_"), name.strip_prefix("conv3d_transpose_")) {
-            (Some(rest), _) => transposed(rest),
-            (_, Some(rest)) => transposed_volumes(rest),
+        _ => match name.split_once("d_transpose_") {
+            Some(("conv1", rest)) => transposed_sequences(rest),
+            Some(("conv2", rest)) => transposed(rest),
+            Some(("conv3", rest)) => transposed_volumes(rest),
             _ => panic!("the fixture has a case `{name}` that the test does not know"),
         },
     }
@@ -114,6 +134,20 @@ fn transposed(name: &str) -> Box<dyn Layer> {
         "small" => Conv2dTranspose::new(2, (1, 2)).strides(3),
         "output" => Conv2dTranspose::new(2, 3).strides(3).output_padding((2, 1)),
         "dilated" => Conv2dTranspose::new(2, 2).dilation(2).use_bias(false),
+        _ => panic!("{name}"),
+    };
+    Box::new(if padding == "same" { layer.same() } else { layer })
+}
+
+/// The same of sequences.
+fn transposed_sequences(name: &str) -> Box<dyn Layer> {
+    let (padding, special) = name.split_once('_').unwrap_or((name, ""));
+    let layer = match special {
+        "" => Conv1dTranspose::new(4, 3),
+        "strides" => Conv1dTranspose::new(2, 3).strides(2).relu(),
+        "small" => Conv1dTranspose::new(2, 2).strides(3).use_bias(false),
+        "output" => Conv1dTranspose::new(2, 3).strides(3).output_padding(1),
+        "dilated" => Conv1dTranspose::new(2, 2).dilation(2),
         _ => panic!("{name}"),
     };
     Box::new(if padding == "same" { layer.same() } else { layer })

@@ -7,12 +7,15 @@ use estimand_tensor::{Error, Result};
 use super::KerasVersion;
 
 /// Fields that Keras 2 writes and Keras 3 refuses, by class.
-const ONLY_KERAS_2: [(&str, &[&str]); 9] = [
+const ONLY_KERAS_2: [(&str, &[&str]); 12] = [
+    ("Conv1DTranspose", &["groups"]),
     ("Conv2DTranspose", &["groups"]),
     ("Conv3DTranspose", &["groups"]),
+    ("DepthwiseConv1D", &["groups"]),
     ("DepthwiseConv2D", &["groups"]),
     ("Discretization", &["trainable"]),
     ("MultiHeadAttention", &["query_shape", "key_shape", "value_shape"]),
+    ("SeparableConv1D", &["groups"]),
     ("SeparableConv2D", &["groups"]),
     ("SpatialDropout1D", &["trainable"]),
     ("SpatialDropout2D", &["trainable"]),
@@ -40,7 +43,14 @@ pub(super) fn adapt(json: &mut Json, version: KerasVersion, layer: &str) -> Resu
     };
     let (old, new) = (of_class(&ONLY_KERAS_2), of_class(&ONLY_KERAS_3));
     let (is_discretization, is_bidirectional) = (class == "Discretization", class == "Bidirectional");
+    let is_separable = class == "SeparableConv1D";
     let Some(config) = json.get_mut("config").and_then(Json::as_object_mut) else { return Ok(()) };
+    if version == KerasVersion::Keras3 && is_separable && config["padding"] == "causal" {
+        let text = format!("the layer `{layer}` is a SeparableConv1D with causal padding, which Keras 3 does not have");
+        return Err(Error::unsupported(text).help(
+            "put a `ZeroPadding1d` before a layer without padding, or write the model for KerasVersion::Keras2",
+        ));
+    }
     if version == KerasVersion::Keras3 {
         old.iter().for_each(|field| drop(config.remove(*field)));
         if is_discretization {
