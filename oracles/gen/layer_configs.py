@@ -168,5 +168,10 @@ layer(L.DepthwiseConv1D(3, strides=2, depth_multiplier=2, activation="elu", dept
 layer(L.SeparableConv1D(3, 2, padding="same", dilation_rate=2, depth_multiplier=2, pointwise_regularizer=R.L2(0.1)), floats(*steps))
 if not IS_3:
     layer(L.SeparableConv1D(3, 2, padding="causal"), floats(*steps))
+LATER = ["celu", "hard_shrink", "hard_silu", "hard_tanh", "log_sigmoid", "log_softmax", "mish", "soft_shrink", "sparse_plus", "sparse_sigmoid", "squareplus", "tanh_shrink"]
+for activation in LATER:
+    if hasattr(keras.activations, activation) or activation == "log_softmax":
+        layer(L.Activation(activation), floats(*rows) * 4)
+layer(L.LSTM(3, activation="mish"), floats(*steps))
 
 fixture.write(f"layer_configs_{generation(keras)}", keras, program="layer_configs")

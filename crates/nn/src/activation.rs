@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{DType, Error, Result};
 
 use crate::config::{self, Described, Dialect, Fields, Json, Node};
 use crate::layer::{Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
@@ -54,10 +54,34 @@ pub enum Activation {
     LeakyRelu(f64),
     /// `e^x`
     Exponential,
+    /// `x * tanh(softplus(x))`
+    Mish,
+    /// `x` times the `hard_sigmoid` of Keras 3; also called `hard_swish`
+    HardSilu,
+    /// `x` above 0, `e^x - 1` below, as [`Elu`](Activation::Elu)
+    Celu,
+    /// `x`, limited to [-1, 1]
+    HardTanh,
+    /// `x`, but 0 between -0.5 and 0.5
+    HardShrink,
+    /// `x`, moved towards 0 by 0.5 at most
+    SoftShrink,
+    /// `x - tanh(x)`
+    TanhShrink,
+    /// `ln(sigmoid(x))`
+    LogSigmoid,
+    /// `ln(softmax(x))` over the last axis
+    LogSoftmax,
+    /// `(x + sqrt(x^2 + 4)) / 2`
+    Squareplus,
+    /// 0 up to -1, `(x + 1)^2 / 4` up to 1, then `x`
+    SparsePlus,
+    /// `(x + 1) / 2`, limited to [0, 1]
+    SparseSigmoid,
 }
 
 /// Every activation, with TensorFlow's defaults.
-pub const ALL_ACTIVATIONS: [Activation; 16] = [
+pub const ALL_ACTIVATIONS: [Activation; 28] = [
     Activation::Linear,
     Activation::Relu,
     Activation::Relu6,
@@ -74,6 +98,18 @@ pub const ALL_ACTIVATIONS: [Activation; 16] = [
     Activation::Swish,
     Activation::LeakyRelu(0.2),
     Activation::Exponential,
+    Activation::Mish,
+    Activation::HardSilu,
+    Activation::Celu,
+    Activation::HardTanh,
+    Activation::HardShrink,
+    Activation::SoftShrink,
+    Activation::TanhShrink,
+    Activation::LogSigmoid,
+    Activation::LogSoftmax,
+    Activation::Squareplus,
+    Activation::SparsePlus,
+    Activation::SparseSigmoid,
 ];
 
 impl Activation {
@@ -96,6 +132,18 @@ impl Activation {
             Activation::Swish => "swish",
             Activation::LeakyRelu(_) => "leaky_relu",
             Activation::Exponential => "exponential",
+            Activation::Mish => "mish",
+            Activation::HardSilu => "hard_silu",
+            Activation::Celu => "celu",
+            Activation::HardTanh => "hard_tanh",
+            Activation::HardShrink => "hard_shrink",
+            Activation::SoftShrink => "soft_shrink",
+            Activation::TanhShrink => "tanh_shrink",
+            Activation::LogSigmoid => "log_sigmoid",
+            Activation::LogSoftmax => "log_softmax",
+            Activation::Squareplus => "squareplus",
+            Activation::SparsePlus => "sparse_plus",
+            Activation::SparseSigmoid => "sparse_sigmoid",
         }
     }
 
@@ -119,6 +167,18 @@ impl Activation {
             Activation::Swish => x.swish(),
             Activation::LeakyRelu(alpha) => x.leaky_relu(alpha),
             Activation::Exponential => x.exp(),
+            Activation::Mish => x * x.softplus().tanh(),
+            Activation::HardSilu => x * Activation::HardSigmoidKeras3.of(x),
+            Activation::Celu => x.elu(),
+            Activation::HardTanh => x.clip(-1.0, 1.0),
+            Activation::HardShrink => x * x.abs().greater(0.5).cast(DType::F32),
+            Activation::SoftShrink => x - x.clip(-0.5, 0.5),
+            Activation::TanhShrink => x - x.tanh(),
+            Activation::LogSigmoid => -(-x).softplus(),
+            Activation::LogSoftmax => x.log_softmax(),
+            Activation::Squareplus => (x + (x.square() + 4.0).sqrt()) / 2.0,
+            Activation::SparsePlus => ((x.clip(-1.0, 1.0) + 1.0).square() / 4.0) + (x - 1.0).relu(),
+            Activation::SparseSigmoid => (x * 0.5 + 0.5).clip(0.0, 1.0),
         }
     }
 }

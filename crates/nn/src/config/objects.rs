@@ -288,6 +288,7 @@ impl Field for Activation {
                 Activation::LeakyRelu(fields.renamed(&["alpha", "negative_slope"], &0.3))
             }),
             ("silu", None) => Ok(Activation::Swish),
+            ("hard_swish", None) => Ok(Activation::HardSilu),
             ("hard_sigmoid", None) if node.dialect() == Dialect::Keras3 => Ok(Activation::HardSigmoidKeras3),
             (name, None) => name.parse().map_err(|error: Error| error.context(format!("at {}", node.path()))),
             (name, Some(_)) => Err(node

@@ -28,6 +28,20 @@ const ONLY_KERAS_3: [(&str, &[&str]); 1] = [("RandomContrast", &["value_range"])
 /// A layer that Keras 3 does not have.
 const LAYER_OF_KERAS_2: &str = "ThresholdedReLU";
 
+/// Activations that Keras 2 does not have.
+const ACTIVATIONS_OF_KERAS_3: [Activation; 10] = [
+    Activation::HardSilu,
+    Activation::Celu,
+    Activation::HardTanh,
+    Activation::HardShrink,
+    Activation::SoftShrink,
+    Activation::TanhShrink,
+    Activation::LogSigmoid,
+    Activation::Squareplus,
+    Activation::SparsePlus,
+    Activation::SparseSigmoid,
+];
+
 /// The fields of layers that name an activation.
 const ACTIVATIONS: [&str; 2] = ["activation", "recurrent_activation"];
 
@@ -82,6 +96,11 @@ pub(super) fn adapt(json: &mut Json, version: KerasVersion, layer: &str) -> Resu
 
 /// The name of an activation in a version: `hard_sigmoid` is another function in each.
 fn activation(value: &mut Json, version: KerasVersion, layer: &str) -> Result<()> {
+    if version == KerasVersion::Keras2 && ACTIVATIONS_OF_KERAS_3.iter().any(|later| *value == later.name()) {
+        let name = value.as_str().unwrap_or_default();
+        let text = format!("the layer `{layer}` has the activation `{name}`, which Keras 2 does not have");
+        return Err(Error::unsupported(text).help("write the model for KerasVersion::Keras3"));
+    }
     let of_keras_2 = Activation::HardSigmoid;
     let of_keras_3 = Activation::HardSigmoidKeras3;
     let other = match version {

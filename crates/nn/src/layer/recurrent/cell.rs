@@ -266,6 +266,18 @@ fn cell_function(activation: Activation) -> Option<CellFunction> {
         | Activation::Softmax
         | Activation::Gelu
         | Activation::Swish
-        | Activation::LeakyRelu(_) => return None,
+        | Activation::LeakyRelu(_)
+        | Activation::Mish
+        | Activation::HardSilu
+        | Activation::Celu
+        | Activation::HardTanh
+        | Activation::HardShrink
+        | Activation::SoftShrink
+        | Activation::TanhShrink
+        | Activation::LogSigmoid
+        | Activation::LogSoftmax
+        | Activation::Squareplus
+        | Activation::SparsePlus
+        | Activation::SparseSigmoid => return None,
     })
 }
