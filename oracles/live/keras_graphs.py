@@ -94,6 +94,8 @@ JOINS = {
     "normalization": lambda a, b: L.Add()([L.Normalization(mean=0.1, variance=2.0)(a), b]),
     "identity": lambda a, b: L.Add()([L.Identity()(a), b]),
     "attention": lambda a, b: L.Attention()([a, b]),
+    "masking": lambda a, b: L.Attention()([L.Masking(0.5)(a), b]),
+    "passing": lambda a, b: L.Attention()([L.TimeDistributed(L.Dense(3))(L.Bidirectional(L.LSTM(2, return_sequences=True))(L.BatchNormalization()(a))), b]),
     "dense": lambda a, b: L.Maximum()([L.Dense(3, "tanh")(a), L.Dropout(0.1)(b)]),
 }
 USES = {"pool": lambda x: L.GlobalAveragePooling1D()(x), "lstm": lambda x: L.LSTM(2)(x)}
@@ -104,6 +106,21 @@ for (name, join), (use_name, use) in ((a, b) for a in JOINS.items() for b in USE
         a, x = words()
         b, y = words() if n_masked == 2 else (lambda b: (b, L.Dense(3)(b)))(Input((5, 3)))
         models[f"{name}_{use_name}_{n_masked}"] = keras.Model([a, b], use(join(x, y))), ["ids", "ids" if n_masked == 2 else (5, 3)]
+# Of whole numbers, each Keras makes floats in its own way.
+WHOLE = {
+    "times": lambda x: x * 2,
+    "from": lambda x: 1 - x,
+    "third": lambda x: x / 3,
+    "mean": lambda x: op("mean", tf.reduce_mean)(x, axis=1),
+    "sum": lambda x: op("sum", tf.reduce_sum)(x, axis=1),
+    "square": lambda x: op("square", tf.square)(x),
+    "maximum": lambda x: op("maximum", tf.maximum)(x, 2),
+}
+if IS_3:
+    WHOLE |= {"times_float": lambda x: x * 2.5, "sqrt": lambda x: keras.ops.sqrt(x), "mixed": lambda x: x + L.Embedding(6, 5)(x)[:, 0]}
+for name, function in WHOLE.items():
+    start = Input((5,), dtype="int32")
+    models[f"whole_{name}"] = keras.Model(start, function(start)), ["ids"]
 # As `fit` builds it, an input is f32, also of ids.
 models["float_ids"] = keras.Sequential([Input((5,)), L.Embedding(6, 3), L.Flatten(), L.Dense(1)]), ["float_ids"]
 models["float_ids_masked"] = keras.Sequential([Input((5,)), L.Embedding(6, 3, mask_zero=True), L.GRU(2)]), ["float_ids"]

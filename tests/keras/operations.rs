@@ -3,7 +3,7 @@
 
 use estimand::keras::{Functional, Input, KerasVersion, Model, Sequential, model_from_json};
 use estimand::nn::config::{CustomObjects, Json};
-use estimand::nn::{Add, Embedding, GlobalAvgPool1d};
+use estimand::nn::{Add, Embedding, GlobalAvgPool1d, Lstm};
 use estimand::prelude::*;
 use serde_json::json;
 
@@ -101,6 +101,143 @@ fn what_is_not_read_of_an_operation_is_refused_by_name() -> Result<()> {
         document["config"]["layers"][3]["inbound_nodes"][0]["args"][1] = places;
         assert!(read(&document).unwrap_err().to_string().contains("in layer `c`"));
     }
+    Ok(())
+}
+
+/// A model of one operation of `x`, as each Keras writes it: its name, its settings, and the
+/// arguments after `x` of Keras 3 (of Keras 2, they are among the settings).
+fn one(version: KerasVersion, sizes: &Json, dtype: &str, (name, settings, rest): (&str, Json, Json)) -> Json {
+    let is_2 = version == KerasVersion::Keras2;
+    let shape = if is_2 { "batch_input_shape" } else { "batch_shape" };
+    let mut config = json!({"name": "a"});
+    let mut arguments = vec![json!({
+        "class_name": "__keras_tensor__", "config": {"shape": sizes, "dtype": dtype, "keras_history": ["x", 0, 0]},
+    })];
+    arguments.extend(rest.as_array().cloned().unwrap_or_default());
+    let mut call = json!({"args": arguments, "kwargs": {}});
+    if is_2 {
+        config["function"] = name.into();
+        call = json!(["x", 0, 0, settings]);
+    } else {
+        settings.as_object().unwrap().iter().for_each(|(key, value)| config[key] = value.clone());
+    }
+    let class = if is_2 { "TFOpLambda" } else { name };
+    json!({"class_name": "Functional", "config": {
+        "name": "m", "input_layers": [["x", 0, 0]], "output_layers": [["a", 0, 0]],
+        "layers": [
+            {"module": "keras.layers", "class_name": "InputLayer", "name": "x", "inbound_nodes": [],
+             "config": {shape: sizes, "dtype": dtype, "name": "x"}},
+            {"module": if is_2 { "keras.src.layers" } else { "keras.src.ops.numpy" }, "class_name": class, "name": "a",
+             "config": config, "inbound_nodes": [call]},
+        ],
+    }})
+}
+
+/// The mean of 1, 2, 3 and 4 is 2.5. In Keras 3 that is so of whole numbers, too; in Keras 2 it is 2.
+#[test]
+fn whole_numbers_follow_the_version() -> Result<()> {
+    let x = Array::from_vec([1, 4], vec![1i32, 2, 3, 4])?;
+    let sizes = json!([null, 4]);
+    let old = one(KerasVersion::Keras2, &sizes, "int32", ("math.reduce_mean", json!({"axis": 1}), json!([])));
+    let new = one(KerasVersion::Keras3, &sizes, "int32", ("Mean", json!({"axis": [1], "keepdims": false}), json!([])));
+    assert_eq!(read(&old)?.predict(&x)?, Array::from([2i32]));
+    assert_eq!(read(&new)?.predict(&x)?, Array::from([2.5f32]));
+    for (document, other) in [(old, KerasVersion::Keras3), (new, KerasVersion::Keras2)] {
+        let error = read(&document)?.to_json_for(other).unwrap_err().to_string();
+        assert!(error.contains(&format!("the operation `a` of whole numbers computes something else in {other:?}")));
+    }
+    // 2 leaves whole numbers whole, 2.0 makes floats of them.
+    let times = |number: Json| one(KerasVersion::Keras3, &sizes, "int32", ("Multiply", json!({}), json!([number])));
+    let mut twice = read(&times(2.into()))?;
+    assert_eq!(twice.predict(&x)?, Array::from_vec([1, 4], vec![2i32, 4, 6, 8])?);
+    for version in BOTH {
+        let written = twice.to_json_for(version)?["config"]["layers"][1]["inbound_nodes"].to_string();
+        assert!(written.contains('2') && !written.contains("2.0"), "{written}");
+    }
+    let large = Array::from_vec([1, 4], vec![2_000_000_000i32, 0, 0, 1])?;
+    let floats = Array::from_vec([1, 4], vec![4e9f32, 0.0, 0.0, 2.0])?;
+    assert_eq!(read(&times(json!(2.0)))?.predict(&large)?, floats);
+    let error = read(&times(json!(3_000_000_000i64))).unwrap_err().to_string();
+    assert!(error.contains("has a value of i32 and the number 3000000000"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn what_would_compute_something_else_is_refused() -> Result<()> {
+    let sizes = json!([null, 4, 3]);
+    let new = |name, settings, rest| {
+        read(&one(KerasVersion::Keras3, &sizes, "float32", (name, settings, rest))).map(|model| model.summary())
+    };
+    let all = json!({"class_name": "__slice__", "config": {"start": null, "stop": null, "step": null}});
+    let most = i64::MAX;
+    for (found, words) in [
+        (new("Softmax", json!({"axis": null}), json!([])), "no axis, so it would join the rows of a batch"),
+        (new("Mean", json!({"axis": 1, "keepdims": 2}), json!([])), "expected true or false"),
+        (new("GetItem", json!({}), json!([[all, 9, 0]])), "the index 9 is out of range for axis 1 of size 4"),
+        (new("GetItem", json!({}), json!([[all, -5]])), "the index -5 is out of range for axis 1 of size 4"),
+        (new("GetItem", json!({}), json!([[all, most]])), "is out of range for axis 1"),
+        (new("GetItem", json!({}), json!([vec![Json::Null; 9]])), "axes"),
+    ] {
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    // `tf.nn.relu([x])` stacks its list.
+    let mut old = one(KerasVersion::Keras2, &sizes, "float32", ("nn.relu", json!({}), json!([])));
+    let call = &mut old["config"]["layers"][1]["inbound_nodes"][0];
+    *call = json!([call.clone()]);
+    let error = read(&old).unwrap_err().to_string();
+    assert!(error.contains("called with a list of values; expected one value"), "{error}");
+    Ok(())
+}
+
+/// Python's 1 is a flag that is set: the mean keeps its axis.
+#[test]
+fn flags_may_be_numbers() -> Result<()> {
+    let sizes = json!([null, 4, 3]);
+    for (version, name) in [(KerasVersion::Keras2, "math.reduce_mean"), (KerasVersion::Keras3, "Mean")] {
+        let settings = json!({"axis": 1, "keepdims": 1});
+        let mut model = read(&one(version, &sizes, "float32", (name, settings, json!([]))))?;
+        let x = Array::from_vec([1, 4, 3], (0..12).map(|i| i as f32).collect())?;
+        assert_eq!(model.predict(&x)?, Array::from_vec([1, 1, 3], vec![4.5f32, 5.5, 6.5])?);
+    }
+    Ok(())
+}
+
+/// A mask that the user has made: `LSTM(4)(Embedding(10, 3)(ids), mask=ids != 0)`. The embedding
+/// makes none. With `mask_zero` it makes the same one, which Keras writes, too.
+#[test]
+fn a_mask_of_ones_own_is_refused() -> Result<()> {
+    let ids = Input::new([5]).dtype(DType::I32).name("ids").tensor();
+    let document = |mask_zero: bool, number: f64| -> Result<Json> {
+        let words = Embedding::new(10, 3).mask_zero(mask_zero).name("words").on(&ids);
+        let mut document = Model::new(&ids, &Lstm::new(4).name("read").on(&words))?.to_json()?;
+        let layers = document["config"]["layers"].as_array_mut().unwrap();
+        layers.push(json!({
+            "module": "keras.src.ops.numpy", "class_name": "NotEqual", "name": "mask", "config": {"name": "mask"},
+            "inbound_nodes": [{"args": [tensor("ids", &[None, Some(5)]), number], "kwargs": {}}],
+        }));
+        let call = layers.iter_mut().find(|layer| layer["name"] == "read").unwrap();
+        call["inbound_nodes"][0]["kwargs"]["mask"] = tensor("mask", &[None, Some(5)]);
+        Ok(document)
+    };
+    read(&document(true, 0.0)?)?;
+    for (mask_zero, number) in [(false, 0.0), (true, 1.0)] {
+        let error = read(&document(mask_zero, number)?).unwrap_err().to_string();
+        assert!(error.contains("called with a mask that its value does not carry"), "{error}");
+    }
+    Ok(())
+}
+
+/// The loss leaves out steps that the mask of an output leaves out. In Keras 3 this sum has no mask.
+#[test]
+fn masks_of_outputs_count_when_a_model_is_written() -> Result<()> {
+    let ids = Input::new([2]).dtype(DType::I32).tensor();
+    let masked = Embedding::new(2, 1).mask_zero(true).on(&ids);
+    let sum = Add::new().on(&[&masked, &Embedding::new(2, 1).on(&ids)]);
+    let model = Model::new(&ids, &sum)?;
+    model.to_json_for(KerasVersion::Keras2)?;
+    let error = model.to_json().unwrap_err().to_string();
+    assert!(error.contains("passes masks through a layer that passes on another mask in Keras3"), "{error}");
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use estimand_nn::config::{Json, Node};
 use estimand_tensor::{Error, Result};
 
 use crate::keras::arguments::CallArguments;
-use crate::keras::operation::{Arguments, Operand};
+use crate::keras::operation::{Arguments, Number, Operand};
 
 /// A value: the output of a call of a layer.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,8 @@ pub(super) struct Reference {
 pub(super) struct Written {
     pub values: Vec<Reference>,
     pub arguments: CallArguments,
+    /// The masks that Keras 3 has written, each with the number of its value.
+    pub masks: Vec<(usize, Reference)>,
     /// Whether Keras 3 has written `training`, which it does not obey.
     pub says_training: bool,
 }
@@ -45,8 +47,9 @@ pub(super) const TRAINING: &str = "estimand_training";
 /// The arguments that say how to compute.
 const SETTINGS: [&str; 2] = ["training", "use_causal_mask"];
 
-/// The arguments that carry masks. In a model here, masks go with the values.
-const MASKS: [&str; 4] = ["mask", "query_mask", "value_mask", "key_mask"];
+/// The arguments that carry masks, with the number of the value. In a model here, masks go with the
+/// values.
+const MASKS: [(&str, usize); 4] = [("mask", 0), ("query_mask", 0), ("value_mask", 1), ("key_mask", 2)];
 
 /// Reads calls. `layers` are the numbers of layers by name; `is_mask` tells the operations that
 /// Keras 3 writes down where a layer makes a mask.
@@ -76,14 +79,22 @@ impl Calls<'_> {
         Ok(found)
     }
 
-    /// The values and arguments of the one call of an operation.
-    pub fn operation<'n>(&self, call: &Node<'n>, is_slice: bool) -> Result<(Arguments<'n>, Vec<Reference>)> {
+    /// The values and arguments of the one call of an operation. A list of values is refused unless
+    /// it takes one.
+    pub fn operation<'n>(
+        &self,
+        call: &Node<'n>,
+        is_slice: bool,
+        takes_list: bool,
+    ) -> Result<(Arguments<'n>, Vec<Reference>)> {
+        let list = || call.refuse("the operation is called with a list of values; expected one value");
         let mut found = Operands { calls: self, operands: Vec::new(), references: Vec::new() };
         let mut named = BTreeMap::new();
         if call.value().is_object() {
             for (i, argument) in call.field("args")?.elements()?.into_iter().enumerate() {
                 match argument.value() {
                     _ if is_slice && i == 1 => drop(named.insert("slice_spec".to_string(), argument)),
+                    Json::Array(_) if !takes_list => return Err(list()),
                     Json::Array(_) => argument.elements()?.iter().try_for_each(|element| found.add(element))?,
                     _ => found.add(&argument)?,
                 }
@@ -95,6 +106,9 @@ impl Calls<'_> {
         } else {
             let parts = call.elements()?;
             let is_list = parts.first().is_some_and(|first| first.value().is_array());
+            if is_list && !takes_list {
+                return Err(list());
+            }
             for value in if is_list { parts } else { vec![call.clone()] } {
                 found.add(&value)?;
                 let Some(arguments) = value.elements()?.get(3).cloned() else { continue };
@@ -122,7 +136,7 @@ impl Calls<'_> {
     }
 
     /// Values of Keras 3: one, or a list of them.
-    fn collect(&self, argument: &Node<'_>, found: &mut Vec<Reference>) -> Result<()> {
+    pub fn collect(&self, argument: &Node<'_>, found: &mut Vec<Reference>) -> Result<()> {
         match argument.value() {
             Json::Array(_) => argument.elements()?.iter().try_for_each(|element| self.collect(element, found)),
             _ => {
@@ -182,13 +196,13 @@ impl Calls<'_> {
                 continue;
             }
             let node = arguments.field(key)?;
-            let is_own_mask = MASKS.contains(&key.as_str())
-                && value.is_object()
-                && self.tensor(&node).is_ok_and(|mask| (self.is_mask)(mask.layer));
-            if !is_own_mask {
+            let masked = MASKS.iter().find(|(mask, _)| mask == key).filter(|_| value.is_object());
+            let mask = masked.and_then(|(_, value)| Some((*value, self.tensor(&node).ok()?)));
+            let Some(mask) = mask.filter(|(_, mask)| (self.is_mask)(mask.layer)) else {
                 let text = format!("the layer is called with `{key}`, which layers of a file's model do not take");
                 return Err(node.refuse(text));
-            }
+            };
+            found.masks.push(mask);
         }
         Ok(())
     }
@@ -206,7 +220,7 @@ impl Operands<'_, '_> {
         // Keras 2 writes a number in the place of the first value like this.
         let first = node.value().get(0).and_then(Json::as_str);
         let number = if first == Some("_CONSTANT_VALUE") { node.value().get(2) } else { Some(node.value()) };
-        if let Some(number) = number.and_then(Json::as_f64) {
+        if let Some(number) = number.and_then(Number::read) {
             self.operands.push(Operand::Number(number));
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! back, and `versions` says what layers have in one version alone.
 
 mod calls;
+mod masks;
 mod read;
 mod versions;
 mod write;

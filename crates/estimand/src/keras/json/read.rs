@@ -9,6 +9,7 @@ use estimand_nn::layer;
 use estimand_tensor::{DType, Error, Result, warn};
 
 use super::calls::{Calls, Reference, Written};
+use super::masks::{Masks, Place};
 use super::read_shape;
 use crate::keras::input::Input;
 use crate::keras::model::Model;
@@ -205,6 +206,8 @@ fn functional(config: &Node<'_>) -> Result<Model> {
         found.push((written.iter().map(|call| calls.read(call)).collect::<Result<Vec<_>>>()?, first));
     }
     warn_of_training(name, &entries, &found);
+    let places = nodes.iter().zip(&entries).map(|(node, entry)| entry.place(node)).collect();
+    Masks { places, calls: &found, references: &calls }.check()?;
     let inputs = ends(&config.field("input_layers")?, &calls)?;
     let mut outputs = ends(&config.field("output_layers")?, &calls)?;
     // TF: in Keras 3, only outputs of the model count the call that made a `Functional`.
@@ -265,6 +268,17 @@ fn entry(node: &Node<'_>) -> Result<Entry> {
 }
 
 impl Entry {
+    fn place<'a>(&'a self, node: &'a Node<'a>) -> Place<'a> {
+        let step = self.layer.as_ref().map(|layer| &layer.0.step);
+        Place {
+            node,
+            class: &self.class,
+            is_operation: self.is_operation,
+            is_model: matches!(step, Some(Step::Model(_))),
+            passes_masks: matches!(step, Some(Step::Layer(layer)) if layer.supports_masking()),
+        }
+    }
+
     /// Whether it is an operation of a mask, which models here carry from layer to layer.
     fn makes_mask(&self) -> bool {
         self.is_operation && MASK_OPERATIONS.contains(&self.class.as_str())
@@ -277,7 +291,7 @@ fn operation(node: &Node<'_>, written: &[Node<'_>], calls: &Calls<'_>) -> Result
         return Err(node.refuse(format!("the operation is called {} times; expected once", written.len())));
     };
     let is_slice = node.field("class_name")?.text()? == "GetItem";
-    let (arguments, values) = calls.operation(call, is_slice)?;
+    let (arguments, values) = calls.operation(call, is_slice, operation::takes_list(node))?;
     Ok((operation::read(node, arguments)?, values))
 }
 

@@ -2,13 +2,13 @@
 
 use estimand_graph::Graph;
 use estimand_nn::config::{Dialect, Field, Json};
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{DType, Error, Result};
 use serde_json::json;
 
 use super::calls::{STATES, TRAINING};
 use super::{versions, write_shape};
 use crate::keras::model::Model;
-use crate::keras::operation;
+use crate::keras::operation::{self, Operation};
 use crate::keras::recipe::{Recipe, RecipeCall, RecipeLayer, Spec, Step};
 use crate::keras::replay::{Flags, Replay, n_values};
 
@@ -42,22 +42,29 @@ impl Model {
     }
 }
 
+/// Whose rules hold in a version.
+fn dialect(version: KerasVersion) -> Dialect {
+    match version {
+        KerasVersion::Keras2 => Dialect::Keras2,
+        KerasVersion::Keras3 => Dialect::Keras3,
+    }
+}
+
 /// Refuses a model that would compute something else in this version of Keras, whose layers have
 /// other rules for the masks that they pass on.
 fn check_masks(recipe: &Recipe, version: KerasVersion) -> Result<()> {
     if !recipe.may_have_masks() {
         return Ok(());
     }
+    // Masks of the outputs count in losses and metrics.
     let nodes = |recipe: &Recipe| {
         let graph = Graph::new();
-        Replay::new(recipe).call(&graph, &recipe.placeholders(&graph), Flags::default());
-        graph.to_string()
+        let outputs = Replay::new(recipe).call_masked(&graph, &recipe.placeholders(&graph), Flags::default());
+        let masks: Vec<_> = outputs.iter().map(|output| output.mask.as_ref().map(|mask| mask.value())).collect();
+        (graph.to_string(), masks)
     };
     let mut other = recipe.clone();
-    other.set_dialect(match version {
-        KerasVersion::Keras2 => Dialect::Keras2,
-        KerasVersion::Keras3 => Dialect::Keras3,
-    });
+    other.set_dialect(dialect(version));
     if nodes(recipe) == nodes(&other) {
         return Ok(());
     }
@@ -203,8 +210,21 @@ impl Writer<'_> {
         Err(Error::unsupported(text).help("use a layer such as `Lstm` for each cell"))
     }
 
+    /// Refuses an operation of whole numbers that computes something else in this version.
+    fn check_operation(&self, of: &Operation, call: &RecipeCall) -> Result<()> {
+        let dtype = |&(from, output): &(usize, usize)| self.recipe.calls[from].outputs[output].dtype;
+        let dtypes: Vec<DType> = call.inputs.iter().map(dtype).collect();
+        if of.rules == dialect(self.version) || !of.depends_on_version(&dtypes) {
+            return Ok(());
+        }
+        let (name, version) = (&self.recipe.layers[call.layer].name, self.version);
+        let text = format!("the operation `{name}` of whole numbers computes something else in {version:?}");
+        Err(Error::unsupported(text).help("write the model for the other version, or give it floats"))
+    }
+
     fn call_of_keras_2(&self, call: &RecipeCall) -> Result<Json> {
         if let Step::Operation(of) = &self.recipe.layers[call.layer].step {
+            self.check_operation(of, call)?;
             let values = call.inputs.iter().map(|&input| self.reference(input)).collect();
             return Ok(operation::call_of_keras_2(of, values));
         }
@@ -241,6 +261,7 @@ impl Writer<'_> {
         };
         let mut values: Vec<Json> = inputs.iter().map(tensor).collect::<Result<_>>()?;
         if let Step::Operation(of) = &self.recipe.layers[layer].step {
+            self.check_operation(of, call)?;
             return Ok(operation::call_of_keras_3(of, values));
         }
         let mut named = settings(call);

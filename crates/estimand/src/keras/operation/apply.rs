@@ -1,9 +1,10 @@
 //! What operations compute.
 
 use estimand_graph::{Axes, Graph, Tensor};
+use estimand_nn::config::Dialect;
 use estimand_tensor::{Array, DType, Error, Result};
 
-use super::{Elementwise, Function, Operand, Operation, Reduction};
+use super::{Elementwise, Function, Number, Operand, Operation, Reduction, is_whole};
 
 impl Operation {
     /// Adds its nodes. A mistake gives a tensor that stands for it.
@@ -17,10 +18,13 @@ impl Operation {
             let text = format!("the operation {} got {} values; expected {wanted}", self.class(), values.len());
             return Err(Error::config(text).help("call it with as many values as its model does"));
         };
-        let mut rest = values.iter();
+        let are_floats = self.makes_floats(values);
+        let widened = |x: &Tensor| if are_floats && is_whole(x.dtype()) { x.cast(DType::F32) } else { x.clone() };
+        let dtype = widened(first).dtype();
+        let mut rest = values.iter().map(widened);
         let operands = self.operands.iter().map(|operand| match operand {
-            Operand::Value => rest.next().cloned().ok_or_else(|| Error::internal("an operand without a value")),
-            Operand::Number(number) => self.constant(graph, first.dtype(), *number),
+            Operand::Value => rest.next().ok_or_else(|| Error::internal("an operand without a value")),
+            Operand::Number(number) => self.constant(graph, dtype, *number),
         });
         let operands = operands.collect::<Result<Vec<Tensor>>>()?;
         let x = &operands[0];
@@ -29,6 +33,10 @@ impl Operation {
                 Some(y) => self.of_two(*function, x, y)?,
                 None => self.of_one(*function, x)?,
             },
+            Function::Reduce { how: Reduction::Sum, .. } if x.dtype() == DType::U8 => {
+                let text = format!("the operation {} adds up values of {}", self.class(), x.dtype());
+                return Err(Error::unsupported(text).help("cast them to int32 or float32 before it"));
+            }
             Function::Reduce { how, axes, keep_dims } => {
                 let all = || (0..x.rank() as i64).collect();
                 let axes = Axes::of(axes.clone().unwrap_or_else(all));
@@ -56,14 +64,28 @@ impl Operation {
         })
     }
 
+    /// Whether whole numbers become floats before they are computed with.
+    fn makes_floats(&self, values: &[Tensor]) -> bool {
+        let is_of_keras_3 = self.rules == Dialect::Keras3;
+        match &self.function {
+            // TF: the quotient of whole numbers is a float.
+            Function::Elementwise(Elementwise::Divide) => true,
+            Function::Elementwise(function) => {
+                let is_float = |operand: &Operand| matches!(operand, Operand::Number(Number::Float(_)));
+                let has_float = self.operands.iter().any(is_float) || values.iter().any(|x| x.dtype().is_float());
+                is_of_keras_3 && (has_float || function.makes_floats())
+            }
+            Function::Reduce { how: Reduction::Mean, .. } => is_of_keras_3,
+            _ => false,
+        }
+    }
+
     fn of_two(&self, function: Elementwise, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         Ok(match function {
             Elementwise::Add => x + y,
             Elementwise::Subtract => x - y,
             Elementwise::Multiply => x * y,
-            // TF: the quotient of whole numbers is a float.
-            Elementwise::Divide if x.dtype().is_float() => x / y,
-            Elementwise::Divide => x.cast(DType::F32) / y.cast(DType::F32),
+            Elementwise::Divide => x / y,
             Elementwise::Maximum => x.maximum(y),
             Elementwise::Minimum => x.minimum(y),
             Elementwise::Power => x.pow(y),
@@ -95,17 +117,22 @@ impl Operation {
     }
 
     /// A number beside a value of this dtype.
-    fn constant(&self, graph: &Graph, dtype: DType, number: f64) -> Result<Tensor> {
-        let refused = |text: String| Err(Error::unsupported(text).help("cast the value to float32 before it"));
-        match dtype {
-            DType::F32 => Ok(graph.constant(Array::scalar(number as f32))),
-            DType::F64 => Ok(graph.constant(Array::scalar(number))),
-            DType::I32 | DType::I64 if number.fract() != 0.0 => {
-                refused(format!("the operation {} has a value of {dtype} and the number {number}", self.class()))
-            }
-            DType::I32 => Ok(graph.constant(Array::scalar(number as i32))),
-            DType::I64 => Ok(graph.constant(Array::scalar(number as i64))),
-            other => refused(format!("the operation {} has a value of {other} and a number", self.class())),
-        }
+    fn constant(&self, graph: &Graph, dtype: DType, number: Number) -> Result<Tensor> {
+        let float = match number {
+            Number::Whole(number) => number as f64,
+            Number::Float(number) => number,
+        };
+        let constant = match (dtype, number) {
+            (DType::F32, _) => Some(Array::scalar(float as f32)),
+            (DType::F64, _) => Some(Array::scalar(float)),
+            (DType::I32, Number::Whole(number)) => i32::try_from(number).ok().map(Array::scalar),
+            (DType::I64, Number::Whole(number)) => Some(Array::scalar(number)),
+            _ => None,
+        };
+        let refused = || {
+            let text = format!("the operation {} has a value of {dtype} and the number {float}", self.class());
+            Error::unsupported(text).help("cast the value to float32 before it")
+        };
+        constant.map(|number| graph.constant(number)).ok_or_else(refused)
     }
 }

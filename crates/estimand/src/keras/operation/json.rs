@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use estimand_nn::config::{Json, Node};
+use estimand_nn::config::{Dialect, Json, Node};
 use estimand_tensor::{Error, Result};
 use serde_json::json;
 
 use super::slice::Part;
-use super::{Elementwise, Function, Operand, Operation, Reduction};
+use super::{Elementwise, Function, Number, Operand, Operation, Reduction};
 
 /// A function and its names.
 pub(super) struct Row {
@@ -112,6 +112,13 @@ pub(super) fn row_of(function: &Function) -> &'static Row {
     ROWS.iter().find(|row| row.of == of).unwrap_or(&GET_ITEM)
 }
 
+/// Whether the operation of this layer takes a list of values. TensorFlow makes one value of a list
+/// that it is given elsewhere.
+pub(in crate::keras) fn takes_list(node: &Node<'_>) -> bool {
+    let function = node.value().get("config").and_then(|config| config.get("function"));
+    function.or(node.value().get("class_name")).is_some_and(|name| name == "concat" || name == "Concatenate")
+}
+
 /// The layer of an operation with its one call: the operands, and the arguments by name, as the
 /// document has them. `values` are called with the place of each value, in order.
 pub(in crate::keras) struct Arguments<'a> {
@@ -159,7 +166,7 @@ pub(in crate::keras) fn read(node: &Node<'_>, arguments: Arguments<'_>) -> Resul
     if !expected.contains(&arguments.operands.len()) || !arguments.operands.contains(&Operand::Value) {
         return Err(node.refuse(format!("the operation {written} has {} operands", arguments.operands.len())));
     }
-    Ok(Operation { name, function, operands: arguments.operands })
+    Ok(Operation { name, function, operands: arguments.operands, rules: node.dialect() })
 }
 
 /// The arguments of an operation that are not values, by name.
@@ -173,8 +180,8 @@ impl<'a> Settings<'a> {
         Ok(match of {
             Of::Elementwise(function) => Function::Elementwise(function),
             Of::Reduce(how) => {
-                let keep_dims = self.take("keepdims").is_some_and(|node| node.value() == &Json::Bool(true));
-                Function::Reduce { how, axes: self.axes("axis")?, keep_dims }
+                let keep_dims = self.take("keepdims").map(|node| is_set(&node)).transpose()?;
+                Function::Reduce { how, axes: self.axes("axis")?, keep_dims: keep_dims.unwrap_or(false) }
             }
             Of::Softmax => Function::Softmax { axis: self.axis()?.unwrap_or(-1) },
             Of::Clip => Function::Clip {
@@ -224,7 +231,11 @@ impl<'a> Settings<'a> {
         node.value().as_f64().ok_or_else(|| node.expected("a number"))
     }
 
+    /// TF: in Keras 3, no axis at all is another function, of all numbers of all rows.
     fn axis(&mut self) -> Result<Option<i64>> {
+        if let Some(node) = self.named.get("axis").filter(|node| node.is_null() && node.dialect() == Dialect::Keras3) {
+            return Err(node.refuse("the operation has no axis, so it would join the rows of a batch"));
+        }
         self.take("axis").map(|node| whole(&node)).transpose()
     }
 
@@ -245,8 +256,27 @@ impl<'a> Settings<'a> {
     }
 }
 
+/// A flag, which Python also writes as 0 or 1.
+fn is_set(node: &Node<'_>) -> Result<bool> {
+    let number = node.value().as_u64().filter(|number| *number < 2).map(|number| number == 1);
+    node.value().as_bool().or(number).ok_or_else(|| node.expected("true or false"))
+}
+
 fn whole(node: &Node<'_>) -> Result<i64> {
     node.value().as_i64().ok_or_else(|| node.expected("a whole number"))
+}
+
+impl Number {
+    pub fn read(json: &Json) -> Option<Number> {
+        json.as_i64().map(Number::Whole).or_else(|| json.as_f64().map(Number::Float))
+    }
+
+    fn write(self) -> Json {
+        match self {
+            Number::Whole(number) => json!(number),
+            Number::Float(number) => json!(number),
+        }
+    }
 }
 
 /// A part of an index.
@@ -324,7 +354,7 @@ pub(in crate::keras) fn call_of_keras_3(operation: &Operation, values: Vec<Json>
     let mut values = values.into_iter();
     let operands = operation.operands.iter().map(|operand| match operand {
         Operand::Value => values.next().unwrap_or_default(),
-        Operand::Number(number) => json!(number),
+        Operand::Number(number) => number.write(),
     });
     let mut operands: Vec<Json> = operands.collect();
     match &operation.function {
@@ -341,7 +371,7 @@ pub(in crate::keras) fn call_of_keras_2(operation: &Operation, values: Vec<Json>
     let named = settings(&operation.function, false);
     let operands = operation.operands.iter().map(|operand| match operand {
         Operand::Value => values.next().unwrap_or_default(),
-        Operand::Number(number) => json!(["_CONSTANT_VALUE", -1, number]),
+        Operand::Number(number) => json!(["_CONSTANT_VALUE", -1, number.write()]),
     });
     let with = |mut reference: Json, named: Json| {
         if let Some(parts) = reference.as_array_mut() {
@@ -357,7 +387,7 @@ pub(in crate::keras) fn call_of_keras_2(operation: &Operation, values: Vec<Json>
     if let Some(second) = operands.get(1) {
         named["y"] = match operation.operands[1] {
             Operand::Value => second.clone(),
-            Operand::Number(number) => json!(number),
+            Operand::Number(number) => number.write(),
         };
     }
     operands.into_iter().next().map_or(Json::Null, |first| with(first, named))

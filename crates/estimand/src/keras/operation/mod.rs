@@ -7,7 +7,10 @@ mod apply;
 mod json;
 mod slice;
 
-pub(super) use json::{Arguments, call_of_keras_2, call_of_keras_3, read, write};
+use estimand_nn::config::Dialect;
+use estimand_tensor::DType;
+
+pub(super) use json::{Arguments, call_of_keras_2, call_of_keras_3, read, takes_list, write};
 use slice::Part;
 
 /// An operation with its constants.
@@ -17,6 +20,8 @@ pub(super) struct Operation {
     pub function: Function,
     /// What it is applied to, in the order of its arguments.
     pub operands: Vec<Operand>,
+    /// The generation of Keras whose rules for whole numbers hold.
+    pub rules: Dialect,
 }
 
 /// An argument of an operation.
@@ -24,7 +29,14 @@ pub(super) struct Operation {
 pub(super) enum Operand {
     /// The next of the values that the operation is called with.
     Value,
-    Number(f64),
+    Number(Number),
+}
+
+/// A number of a document. Beside a value of whole numbers, 2 and 2.0 are not the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Whole(i64),
+    Float(f64),
 }
 
 /// What an operation computes.
@@ -98,6 +110,18 @@ pub(super) enum Reduction {
     Min,
 }
 
+/// Whether values of a type are whole numbers.
+fn is_whole(dtype: DType) -> bool {
+    matches!(dtype, DType::I32 | DType::I64 | DType::U8)
+}
+
+impl Elementwise {
+    /// Whether Keras 3 computes floats of whole numbers.
+    fn makes_floats(self) -> bool {
+        matches!(self, Elementwise::Sqrt | Elementwise::Exp | Elementwise::Log | Elementwise::Tanh)
+    }
+}
+
 impl Operation {
     /// The class in Keras 3, whose name in small letters is the kind of layer.
     pub fn class(&self) -> &'static str {
@@ -106,6 +130,22 @@ impl Operation {
 
     pub fn kind(&self) -> &'static str {
         json::row_of(&self.function).kind
+    }
+
+    /// Whether the versions of Keras compute different things with values of these types. Keras 3
+    /// takes the mean of whole numbers as a float, and a float beside whole numbers makes them
+    /// floats.
+    pub fn depends_on_version(&self, dtypes: &[DType]) -> bool {
+        let is_whole = |dtype: &DType| is_whole(*dtype);
+        let has_float = self.operands.iter().any(|operand| matches!(operand, Operand::Number(Number::Float(_))))
+            || !dtypes.iter().all(is_whole);
+        dtypes.iter().any(is_whole)
+            && match &self.function {
+                Function::Reduce { how, .. } => matches!(how, Reduction::Mean | Reduction::Sum),
+                Function::Elementwise(Elementwise::Divide) => false,
+                Function::Elementwise(function) => has_float || function.makes_floats(),
+                _ => false,
+            }
     }
 
     /// The class as `summary` of Keras 2 shows it.

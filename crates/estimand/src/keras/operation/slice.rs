@@ -29,6 +29,9 @@ pub(super) fn apply(x: &Tensor, parts: &[Part]) -> Result<Tensor> {
     let rest = x.rank() - of_axes;
     let (mut result, mut axis) = (x.clone(), 0);
     for part in parts {
+        if result.is_poisoned() {
+            break;
+        }
         match *part {
             Part::Ellipsis => axis += rest,
             Part::NewAxis => {
@@ -36,6 +39,11 @@ pub(super) fn apply(x: &Tensor, parts: &[Part]) -> Result<Tensor> {
                 axis += 1;
             }
             Part::At(place) => {
+                let size = result.shape().dims()[axis].known().map_or(i64::MAX, |size| size as i64);
+                if !(-size..size).contains(&place) {
+                    let text = format!("the index {place} is out of range for axis {axis} of size {size}");
+                    return Err(Error::index(text).help("expected an index from the negative size to below the size"));
+                }
                 let at = range(&result, axis, Some(place), (place != -1).then(|| place + 1), 1)?;
                 result = at.squeeze(&[axis as i64]);
             }
