@@ -140,7 +140,7 @@ impl Masks<'_> {
             _ if place.is_operation => Carried::Nothing,
             "Embedding" if config("mask_zero") == Some(&Json::Bool(true)) => own(0.0),
             "Embedding" => Carried::Nothing,
-            "Masking" => own(config("mask_value").and_then(Json::as_f64).unwrap_or(0.0)),
+            "Masking" => own(number(config("mask_value")).unwrap_or(0.0)),
             "TimeDistributed" if inner["class_name"] == "Embedding" => Carried::Unknown,
             // The last step alone has no mask.
             _ if inner["config"]["return_sequences"] == false => Carried::Nothing,
@@ -177,7 +177,7 @@ impl Masks<'_> {
             }
             match place.class {
                 "NotEqual" => {
-                    let number = arguments.get(1).and_then(|number| number.value().as_f64());
+                    let number = number(arguments.get(1).map(|number| number.value()));
                     let ([value], Some(number)) = (&values[..], number) else { return Ok(None) };
                     found.insert(self.comparison(*value, number));
                 }
@@ -188,6 +188,11 @@ impl Masks<'_> {
         }
         Ok(Some(found))
     }
+}
+
+/// A number, or NaN as a text.
+fn number(json: Option<&Json>) -> Option<f64> {
+    json.and_then(|json| json.as_f64().or_else(|| json.as_str().filter(|text| *text == "NaN").map(|_| f64::NAN)))
 }
 
 /// The mask of values that come together: of all of them, or of those that have one.
