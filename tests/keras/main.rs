@@ -5,6 +5,7 @@
 mod applications;
 mod callbacks;
 mod checkpoints;
+mod deep;
 mod estimator;
 mod fit;
 mod images;
