@@ -9,6 +9,7 @@ mod deep;
 mod estimator;
 mod fit;
 mod images;
+mod infinities;
 mod json;
 mod mistakes;
 mod models;
