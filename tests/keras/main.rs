@@ -5,9 +5,11 @@
 mod applications;
 mod callbacks;
 mod checkpoints;
+mod deep;
 mod estimator;
 mod fit;
 mod images;
+mod infinities;
 mod json;
 mod mistakes;
 mod models;

@@ -2,7 +2,9 @@
 //! refuses what the writer does not write.
 
 use estimand_fixture::Case;
-use estimand_onnx::message::{AttributeProto, ModelProto, NodeProto};
+use estimand_onnx::message::{
+    AttributeProto, DimensionProto, DimensionValue, ModelProto, NodeProto, TensorShapeProto, ValueInfoProto,
+};
 use estimand_onnx::{Precision, Runner, decode};
 use estimand_tensor::{Array, DType, Result};
 
@@ -61,6 +63,45 @@ fn answers_are_those_of_onnxruntime() {
         assert_eq!(found.len(), expected.len());
         for ((_, expected), (_, found)) in expected.iter().zip(&found) {
             check(case, number, expected, found);
+        }
+    }
+}
+
+/// NaN is larger than all numbers, 0 and -0 are equal, and the first of equal elements comes first.
+#[test]
+fn top_k_orders_nan() {
+    const N: usize = 64;
+    // Place i has the number i * 37 modulo 64. As 37 * 45 = 26 * 64 + 1, the number v is at place
+    // v * 45 modulo 64. The number 0, at place 0, and the number 1, at place 45, become 0 and -0.
+    // Every fifth place from 3 on becomes NaN: the places 3, 8, 13, .., 63.
+    let is_nan = |i: usize| i % 5 == 3;
+    let number = |i: usize| match i * 37 % N {
+        _ if is_nan(i) => f32::NAN,
+        1 => -0.0,
+        v => v as f32,
+    };
+    let x = Array::from_vec([1, N], (0..N).map(number).collect()).unwrap();
+    let nans: Vec<i64> = (0..N).filter(|&i| is_nan(i)).map(|i| i as i64).collect();
+    let rising: Vec<i64> = (2..N).map(|v| v * 45 % N).filter(|&i| !is_nan(i)).map(|i| i as i64).collect();
+    let falling: Vec<i64> = rising.iter().rev().copied().collect();
+    for (largest, places) in [(1, [nans.clone(), falling, vec![0, 45]]), (0, [vec![0, 45], rising, nans])] {
+        let places = places.concat();
+        let case = &estimand_fixture::cases_of("onnx_nodes", "TopK")[0];
+        let mut model = decode(&case.bytes("bytes")).unwrap();
+        let graph = model.graph.as_mut().unwrap();
+        graph.node[0].attribute.push(AttributeProto::int("largest", largest));
+        let sizes = |value: &mut ValueInfoProto| {
+            let tensor = value.r#type.as_mut().unwrap().tensor_type.as_mut().unwrap();
+            let sizes = [1, N as i64].map(|size| DimensionProto { value: Some(DimensionValue::Size(size)) });
+            tensor.shape = Some(TensorShapeProto { dim: sizes.to_vec() });
+        };
+        sizes(&mut graph.input[0]);
+        graph.output.iter_mut().for_each(sizes);
+        let inputs = [("input_0", x.clone()), ("input_1", Array::from([N as i64]))];
+        let found = Runner::new(&model, Precision::AsWritten).unwrap().run(&inputs).unwrap();
+        assert_eq!(found[1].1.as_slice::<i64>().unwrap(), places);
+        for (&found, &place) in found[0].1.as_slice::<f32>().unwrap().iter().zip(&places) {
+            assert_eq!(found.to_bits(), number(place as usize).to_bits());
         }
     }
 }

@@ -42,6 +42,18 @@ pub(super) struct Call {
     pub error: Option<Error>,
 }
 
+/// The list takes the place of recursion: a chain of calls may be deeper than a stack.
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut dropped = std::mem::take(&mut self.inputs);
+        while let Some(value) = dropped.pop() {
+            if let Some(mut call) = Arc::into_inner(value.call) {
+                dropped.append(&mut call.inputs);
+            }
+        }
+    }
+}
+
 impl KerasTensor {
     /// The shape; its first axis is the batch.
     pub fn shape(&self) -> &Shape {

@@ -4,7 +4,7 @@ use estimand_graph::Padding;
 use estimand_tensor::{Error, Result};
 use serde_json::Value;
 
-use super::Node;
+use super::{AnyNumber, Node};
 use crate::border::Border;
 use crate::size::{Size1d, Size2d, Size3d};
 
@@ -70,6 +70,8 @@ impl Field for i64 {
     }
 }
 
+/// Numbers that JSON does not have are read, but not written: Keras takes no texts for them, and
+/// `Value` does not hold its bare words.
 impl Field for f64 {
     fn write(&self) -> Result<Value> {
         let number = serde_json::Number::from_f64(*self);
@@ -77,7 +79,7 @@ impl Field for f64 {
     }
 
     fn read(node: &Node<'_>) -> Result<f64> {
-        node.value().as_f64().ok_or_else(|| node.expected("a number"))
+        AnyNumber::read(node).map(|number| number.0)
     }
 }
 

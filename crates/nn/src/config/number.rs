@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Field, Node};
 
 /// A number that may be infinite or NaN. Such numbers are written as the texts `Infinity`,
-/// `-Infinity` and `NaN`.
+/// `-Infinity` and `NaN`. [`parse`](super::parse) makes texts of the bare words that Keras writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnyNumber(pub f64);
 

@@ -140,8 +140,10 @@ impl Layer for Relu {
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
+        // An infinite limit is none, as in Keras.
+        let max_value = self.max_value.filter(|&max| max != f64::INFINITY);
         let options = [
-            ("max_value", self.max_value.unwrap_or(0.0)),
+            ("max_value", max_value.unwrap_or(0.0)),
             ("negative_slope", self.negative_slope),
             ("threshold", self.threshold),
         ];
@@ -149,7 +151,7 @@ impl Layer for Relu {
             return x.graph().error(Error::config(format!("the {name} of re_lu is {value}; expected 0 or more")));
         }
         let y = if self.threshold == 0.0 { x.relu() } else { above(x, self.threshold) };
-        let y = match self.max_value {
+        let y = match max_value {
             Some(max) => y.clip(0.0, max),
             None => y,
         };

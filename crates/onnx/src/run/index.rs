@@ -1,6 +1,5 @@
 //! Elements by coordinates, places of elements, distinct and largest ones.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use estimand_tensor::{Array, DType, Error, Result};
@@ -136,7 +135,9 @@ pub(super) fn unique(call: &Call<'_>) -> Result<Vec<Array>> {
 }
 
 /// The largest or smallest elements of each line in order, and their places. The first of equal
-/// elements comes first.
+/// elements comes first. ONNX does not say where NaN belongs, and the result of onnxruntime depends
+/// on the order of the elements. Here NaN is larger than all numbers, as in ONNX's reference
+/// implementation and in numpy.
 pub(super) fn top_k(call: &Call<'_>) -> Result<Vec<Array>> {
     let (x, k) = (call.x(0)?, call.int_of(1)?);
     let along = axis(call.int("axis", -1)?, x.rank())?;
@@ -148,7 +149,7 @@ pub(super) fn top_k(call: &Call<'_>) -> Result<Vec<Array>> {
     let n = x.dims()[along];
     let k = usize::try_from(k).ok().filter(|&k| k <= n).ok_or_else(|| Error::index(format!("the first {k} of {n}")))?;
     let rising = |a: usize, b: usize| match &numbers {
-        Numbers::Floats(v) => v[a].partial_cmp(&v[b]).unwrap_or(Ordering::Equal),
+        Numbers::Floats(v) => v[a].partial_cmp(&v[b]).unwrap_or_else(|| v[a].is_nan().cmp(&v[b].is_nan())),
         Numbers::Ints(v) => v[a].cmp(&v[b]),
     };
     let lines = Lines::new(x.dims(), along);

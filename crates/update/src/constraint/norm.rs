@@ -45,7 +45,7 @@ impl Scaling for MaxNorm {
     }
 
     fn check(&self, dims: &[usize]) -> Result<(), String> {
-        bounds::at_least_zero("max_value", self.max_value)?;
+        check_max(self.max_value)?;
         check_axes(&self.axes, dims)
     }
 
@@ -139,7 +139,7 @@ impl Scaling for MinMaxNorm {
 
     fn check(&self, dims: &[usize]) -> Result<(), String> {
         bounds::at_least_zero("min_value", self.min_value)?;
-        bounds::at_least_zero("max_value", self.max_value)?;
+        check_max(self.max_value)?;
         bounds::zero_to_one("rate", self.rate)?;
         if self.min_value > self.max_value {
             return Err(format!("`min_value` {} is above `max_value` {}", self.min_value, self.max_value));
@@ -163,6 +163,11 @@ impl Scaling for MinMaxNorm {
         let allowed = length.max(number(self.min_value)).min(number(self.max_value));
         (rate * allowed + rest * length) / (number(EPSILON) + length)
     }
+}
+
+/// Checks the largest length. An infinite one allows all lengths, as in Keras.
+fn check_max(max_value: f64) -> Result<(), String> {
+    if max_value == f64::INFINITY { Ok(()) } else { bounds::at_least_zero("max_value", max_value) }
 }
 
 /// Checks that the shape has these axes, and that none occurs twice.
@@ -225,6 +230,19 @@ mod tests {
         MaxNorm::new(1.0).project(&[2, 100], &mut weights);
         assert!(weights[..100].iter().all(|w| (w - 0.6).abs() < 1e-6));
         assert!(weights[100..].iter().all(|w| (w - 0.8).abs() < 1e-6));
+    }
+
+    #[test]
+    fn an_infinite_limit_allows_all_lengths() {
+        for constraint in [&MaxNorm::new(f64::INFINITY) as &dyn Constraint, &MinMaxNorm::new(0.0, f64::INFINITY)] {
+            constraint.check(&[2, 2]).unwrap();
+            let mut weights = [3e4f32, 0.0, -4e4, 0.0];
+            constraint.project(&[2, 2], &mut weights);
+            // The length is 5e4, and 5e4 / (5e4 + 1e-7) is 1 in f32. A length of 0 stays.
+            assert_eq!(weights, [3e4, 0.0, -4e4, 0.0]);
+        }
+        assert!(MaxNorm::new(f64::NAN).check(&[2]).is_err());
+        assert!(MinMaxNorm::new(f64::INFINITY, f64::INFINITY).check(&[2]).is_err());
     }
 
     #[test]
