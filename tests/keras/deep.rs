@@ -7,10 +7,11 @@ use estimand::keras::{Functional, Input, KerasTensor, Model, SharedLayer, model_
 use estimand::nn::config::CustomObjects;
 use estimand::prelude::*;
 
-/// The number of layers. A call of a function for each takes more than [`STACK`].
+/// The number of layers. Recursion through all of them takes more than [`STACK`].
 const N: usize = 10_000;
 
-const STACK: usize = 256 << 10;
+/// Reading a single layer takes 0.4 MiB in a debug build.
+const STACK: usize = 1 << 20;
 
 fn in_a_small_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap()

@@ -133,7 +133,8 @@ fn one(version: KerasVersion, sizes: &Json, dtype: &str, (name, settings, rest):
     }})
 }
 
-/// The mean of 1, 2, 3 and 4 is 2.5. In Keras 3 that is so of whole numbers, too; in Keras 2 it is 2.
+/// The mean of 1, 2, 3 and 4 is 2.5. In Keras 3 that is so of whole numbers, too; in Keras 2 it is
+/// 2.
 #[test]
 fn whole_numbers_follow_the_version() -> Result<()> {
     let x = Array::from_vec([1, 4], vec![1i32, 2, 3, 4])?;
@@ -190,6 +191,19 @@ fn what_would_compute_something_else_is_refused() -> Result<()> {
     Ok(())
 }
 
+/// `keras.ops.maximum(x, float("-inf"))` changes nothing. JSON has no such number to write.
+#[test]
+fn operands_may_be_infinite() -> Result<()> {
+    let document =
+        one(KerasVersion::Keras3, &json!([null, 2]), "float32", ("Maximum", json!({}), json!(["-Infinity"])));
+    let mut model = read(&document)?;
+    let x = Array::from_vec([1, 2], vec![-3f32, 4.0])?;
+    assert_eq!(model.predict(&x)?, x);
+    let error = model.to_json().unwrap_err().to_string();
+    assert!(error.contains("the operation `a` has a number that is not finite"), "{error}");
+    Ok(())
+}
+
 /// Python's 1 is a flag that is set: the mean keeps its axis.
 #[test]
 fn flags_may_be_numbers() -> Result<()> {
@@ -228,7 +242,8 @@ fn a_mask_of_ones_own_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// The loss leaves out steps that the mask of an output leaves out. In Keras 3 this sum has no mask.
+/// The loss leaves out steps that the mask of an output leaves out. In Keras 3 this sum has no
+/// mask.
 #[test]
 fn masks_of_outputs_count_when_a_model_is_written() -> Result<()> {
     let ids = Input::new([2]).dtype(DType::I32).tensor();

@@ -190,7 +190,7 @@ mod tests {
         for (text, column) in [
             ("{NaN: 1}", 2),
             ("{\"a\": 1, Infinity: 2}", 10),
-            ("[nan]", 2),
+            ("[nan]", 3),
             ("[+Infinity]", 2),
             ("[- Infinity]", 3),
             ("[1Infinity]", 3),

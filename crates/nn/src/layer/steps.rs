@@ -97,7 +97,8 @@ impl Steps<Padding> {
 }
 
 impl Steps<Edge> {
-    /// The sequence with the zeros of a causal edge, as an image of one row, and the window over it.
+    /// The sequence with the zeros of a causal edge, as an image of one row, and the window over
+    /// it.
     #[track_caller]
     pub fn row_of(&self, x: &Tensor) -> (Tensor, Window) {
         match self.padding {

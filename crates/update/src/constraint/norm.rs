@@ -241,8 +241,8 @@ mod tests {
             // The length is 5e4, and 5e4 / (5e4 + 1e-7) is 1 in f32. A length of 0 stays.
             assert_eq!(weights, [3e4, 0.0, -4e4, 0.0]);
         }
-        assert!(MaxNorm::new(f64::NAN).check(&[2]).is_err());
-        assert!(MinMaxNorm::new(f64::INFINITY, f64::INFINITY).check(&[2]).is_err());
+        assert!(Constraint::check(&MaxNorm::new(f64::NAN), &[2]).is_err());
+        assert!(Constraint::check(&MinMaxNorm::new(f64::INFINITY, f64::INFINITY), &[2]).is_err());
     }
 
     #[test]

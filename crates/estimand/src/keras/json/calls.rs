@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use estimand_nn::config::{Json, Node};
+use estimand_nn::config::{AnyNumber, Field, Json, Node};
 use estimand_tensor::{Error, Result};
 
 use crate::keras::arguments::CallArguments;
@@ -220,7 +220,12 @@ impl Operands<'_, '_> {
         // Keras 2 writes a number in the place of the first value like this.
         let first = node.value().get(0).and_then(Json::as_str);
         let number = if first == Some("_CONSTANT_VALUE") { node.value().get(2) } else { Some(node.value()) };
-        if let Some(number) = number.and_then(Number::read) {
+        let number = match node.value() {
+            // Such as -inf, which a document has as a word.
+            Json::String(_) => Some(Number::Float(AnyNumber::read(node)?.0)),
+            _ => number.and_then(Number::read),
+        };
+        if let Some(number) = number {
             self.operands.push(Operand::Number(number));
             return Ok(());
         }

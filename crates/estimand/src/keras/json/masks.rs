@@ -1,10 +1,10 @@
 //! Masks as arguments of calls in documents of Keras 3.
 //!
 //! Keras 3 writes the mask that a value carries as an argument, with the operations that make it,
-//! such as `NotEqual(ids, 0)` for an `Embedding`. In a model here, masks go with the values, so such
-//! an argument says nothing new. A mask of the user's own looks the same, but is another one. The
-//! two are told apart by what they are made of: the values that are compared, and the numbers that
-//! do not count.
+//! such as `NotEqual(ids, 0)` for an `Embedding`. In a model here, masks go with the values, so
+//! such an argument says nothing new. A mask of the user's own looks the same, but is another one.
+//! The two are told apart by what they are made of: the values that are compared, and the numbers
+//! that do not count.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

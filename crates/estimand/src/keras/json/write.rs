@@ -105,8 +105,8 @@ fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json
     Ok(object(module, "Functional", config, "Functional".into()))
 }
 
-/// The inputs or the outputs of a model. TF: Keras 3 writes a single one without a list; with a list,
-/// `model.output` is a list there, which the next layer refuses.
+/// The inputs or the outputs of a model. TF: Keras 3 writes a single one without a list; with a
+/// list, `model.output` is a list there, which the next layer refuses.
 fn ends(mut values: Vec<Json>, version: KerasVersion) -> Json {
     match version {
         KerasVersion::Keras3 if values.len() == 1 => values.remove(0),
@@ -210,14 +210,20 @@ impl Writer<'_> {
         Err(Error::unsupported(text).help("use a layer such as `Lstm` for each cell"))
     }
 
-    /// Refuses an operation of whole numbers that computes something else in this version.
+    /// Refuses an operation of whole numbers that computes something else in this version, and one
+    /// with a number that JSON does not have.
     fn check_operation(&self, of: &Operation, call: &RecipeCall) -> Result<()> {
+        let name = &self.recipe.layers[call.layer].name;
+        if !of.is_finite() {
+            let text = format!("the operation `{name}` has a number that is not finite, which is not written");
+            return Err(Error::unsupported(text).help("put a large number in its place"));
+        }
         let dtype = |&(from, output): &(usize, usize)| self.recipe.calls[from].outputs[output].dtype;
         let dtypes: Vec<DType> = call.inputs.iter().map(dtype).collect();
         if of.rules == dialect(self.version) || !of.depends_on_version(&dtypes) {
             return Ok(());
         }
-        let (name, version) = (&self.recipe.layers[call.layer].name, self.version);
+        let version = self.version;
         let text = format!("the operation `{name}` of whole numbers computes something else in {version:?}");
         Err(Error::unsupported(text).help("write the model for the other version, or give it floats"))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use estimand_nn::config::{Dialect, Json, Node};
+use estimand_nn::config::{AnyNumber, Dialect, Field, Json, Node};
 use estimand_tensor::{Error, Result};
 use serde_json::json;
 
@@ -227,8 +227,7 @@ impl<'a> Settings<'a> {
     }
 
     fn number(&mut self, keys: &[&str]) -> Result<f64> {
-        let node = self.needed(keys)?;
-        node.value().as_f64().ok_or_else(|| node.expected("a number"))
+        AnyNumber::read(&self.needed(keys)?).map(|number| number.0)
     }
 
     /// TF: in Keras 3, no axis at all is another function, of all numbers of all rows.

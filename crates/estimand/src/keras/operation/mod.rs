@@ -132,6 +132,16 @@ impl Operation {
         json::row_of(&self.function).kind
     }
 
+    /// Whether JSON has all its numbers.
+    pub fn is_finite(&self) -> bool {
+        let is_finite = |operand: &Operand| !matches!(operand, Operand::Number(Number::Float(x)) if !x.is_finite());
+        let limits = match self.function {
+            Function::Clip { low, high } => low.is_finite() && high.is_finite(),
+            _ => true,
+        };
+        limits && self.operands.iter().all(is_finite)
+    }
+
     /// Whether the versions of Keras compute different things with values of these types. Keras 3
     /// takes the mean of whole numbers as a float, and a float beside whole numbers makes them
     /// floats.
