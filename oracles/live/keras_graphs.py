@@ -126,10 +126,22 @@ models["float_ids"] = keras.Sequential([Input((5,)), L.Embedding(6, 3), L.Flatte
 models["float_ids_masked"] = keras.Sequential([Input((5,)), L.Embedding(6, 3, mask_zero=True), L.GRU(2)]), ["float_ids"]
 b, a = Input((3,), name="b"), Input((2,), name="a")
 models["by_name"] = keras.Model({"b": b, "a": a}, {"z": L.Dense(2)(a), "y": L.Dense(1)(L.Concatenate()([a, b]))}), [(2,), (3,)]
+# Networks with operations among their layers.
+NETWORKS = ["MobileNetV3Small"] + ([] if IS_3 else ["RegNetX002"])
+for name in NETWORKS:
+    models[name] = getattr(keras.applications, name)(input_shape=(64, 64, 3), weights=None, include_top=False, pooling="avg"), [(64, 64, 3)]
+
+
+def weight(name, of, w):
+    """Numbers between -1 and 1; in a network, such that results are neither large nor small."""
+    low = 0.5 if "var" in of or (name in NETWORKS and w.ndim == 1) else -1
+    scale = (3 / np.prod(w.shape[:-1])) ** 0.5 if name in NETWORKS and w.ndim > 1 else 1
+    return np.asarray(random.uniform(low, 1, w.shape) * scale, w.dtype)
+
 
 cases, given, expected = [], [], []
 for name, (made, shapes) in models.items():
-    made.set_weights([np.asarray(random.uniform(-1, 1, w.shape) if "var" not in v.name else random.uniform(0.5, 1, w.shape), w.dtype) for v, w in zip(made.weights, made.get_weights())])
+    made.set_weights([weight(name, v.name, w) for v, w in zip(made.weights, made.get_weights())])
     inputs = []
     for shape in shapes:
         ids = random.integers(0, 6, (3, 5))

@@ -1,5 +1,5 @@
 //! Operations between layers, values by name, and masks that meet, in the documents of both Keras.
-//! The live check `keras_graphs` compares 130 such models with each Keras.
+//! The live check `keras_graphs` compares 150 such models with each Keras.
 
 use estimand::keras::{Functional, Input, KerasVersion, Model, Sequential, model_from_json};
 use estimand::nn::config::{CustomObjects, Json};
