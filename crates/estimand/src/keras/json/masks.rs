@@ -6,7 +6,9 @@
 //! The two are told apart by what they are made of: the values that are compared, and the numbers
 //! that do not count.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use estimand_nn::config::{Json, Node};
 use estimand_tensor::Result;
@@ -31,10 +33,17 @@ type Comparison = (usize, usize, usize, u64);
 #[derive(Clone)]
 enum Carried {
     Nothing,
-    Mask(BTreeSet<Comparison>),
-    /// That of a model inside.
+    Mask(Rc<BTreeSet<Comparison>>),
+    /// That of a model inside, or one of more comparisons than are followed.
     Unknown,
 }
+
+/// The most comparisons of one mask that are followed. In a hostile document, every mask may be
+/// made of all masks before it.
+const MAX_COMPARISONS: usize = 256;
+
+/// The most operations of masks that are followed, of all masks together.
+const MAX_STEPS: usize = 1_000_000;
 
 /// Layers that pass masks on by rules of their own.
 const PASSING: [&str; 5] = ["AdditiveAttention", "Attention", "Normalization", "Rescaling", "TimeDistributed"];
@@ -59,7 +68,7 @@ pub(super) struct Masks<'a> {
 impl Masks<'_> {
     /// Refuses a call with another mask than the value carries.
     pub fn check(&self) -> Result<()> {
-        let mut known = HashMap::new();
+        let (mut known, mut made, mut n_steps) = (HashMap::new(), HashMap::new(), 0);
         for (place, (calls, _)) in self.places.iter().zip(self.calls) {
             for written in calls {
                 for &(value, mask) in &written.masks {
@@ -70,7 +79,13 @@ impl Masks<'_> {
                     let is_own = match carried {
                         Carried::Unknown => true,
                         Carried::Nothing => false,
-                        Carried::Mask(carried) => self.comparisons(mask)?.is_some_and(|made| made == carried),
+                        Carried::Mask(carried) => {
+                            let made = match made.entry(mask.layer) {
+                                Entry::Occupied(made) => made.into_mut(),
+                                Entry::Vacant(place) => place.insert(self.comparisons(mask, &mut n_steps)?),
+                            };
+                            made.as_ref().is_some_and(|made| *made == *carried)
+                        }
                     };
                     if !is_own {
                         let text = "the layer is called with a mask that its value does not carry, which is not read";
@@ -132,7 +147,9 @@ impl Masks<'_> {
         let config = |key: &str| place.node.value().get("config").and_then(|config| config.get(key));
         let own = |number: f64| {
             let value = self.calls[layer].0.get(call).and_then(|written| written.values.first());
-            value.map_or(Carried::Nothing, |value| Carried::Mask(BTreeSet::from([self.comparison(*value, number)])))
+            value.map_or(Carried::Nothing, |value| {
+                Carried::Mask(Rc::new(BTreeSet::from([self.comparison(*value, number)])))
+            })
         };
         let inner = config("layer").unwrap_or(place.node.value());
         match place.class {
@@ -157,12 +174,16 @@ impl Masks<'_> {
     }
 
     /// The comparisons that a mask is made of. None if it is made of something else.
-    fn comparisons(&self, mask: Reference) -> Result<Option<BTreeSet<Comparison>>> {
+    fn comparisons(&self, mask: Reference, n_steps: &mut usize) -> Result<Option<BTreeSet<Comparison>>> {
         let (mut open, mut seen, mut found) = (vec![mask.layer], HashSet::new(), BTreeSet::new());
         while let Some(layer) = open.pop() {
             let place = &self.places[layer];
             if !seen.insert(layer) {
                 continue;
+            }
+            *n_steps += 1;
+            if *n_steps > MAX_STEPS {
+                return Ok(None);
             }
             let calls = place.node.field("inbound_nodes")?.elements()?;
             let Some(call) = calls.first().filter(|call| place.is_operation && call.value().is_object()) else {
@@ -197,13 +218,19 @@ fn number(json: Option<&Json>) -> Option<f64> {
 
 /// The mask of values that come together: of all of them, or of those that have one.
 fn joined(masks: Vec<Carried>, needs_all: bool) -> Carried {
-    let mut found: Option<BTreeSet<Comparison>> = None;
+    let mut found: Option<Rc<BTreeSet<Comparison>>> = None;
     for mask in masks {
         match mask {
             Carried::Unknown => return Carried::Unknown,
             Carried::Nothing if needs_all => return Carried::Nothing,
             Carried::Nothing => {}
-            Carried::Mask(mask) => found.get_or_insert_default().extend(mask),
+            Carried::Mask(mask) => match &mut found {
+                Some(found) => Rc::make_mut(found).extend(mask.iter().copied()),
+                None => found = Some(mask),
+            },
+        }
+        if found.as_ref().is_some_and(|found| found.len() > MAX_COMPARISONS) {
+            return Carried::Unknown;
         }
     }
     found.map_or(Carried::Nothing, Carried::Mask)
