@@ -204,6 +204,29 @@ fn operands_may_be_infinite() -> Result<()> {
     Ok(())
 }
 
+/// Keras 3.6 refuses the name of an operation with settings. It is written where a new name would
+/// matter.
+#[test]
+fn operations_with_settings_have_names_where_they_matter() -> Result<()> {
+    let sizes = json!([null, 4, 3]);
+    let mean = one(KerasVersion::Keras3, &sizes, "float32", ("Mean", json!({"axis": 1}), json!([])));
+    let name = |document: &Json, i: usize| -> Result<Json> {
+        let written = read(document)?.to_json()?;
+        assert_eq!(written["config"]["layers"][i]["name"], "a");
+        Ok(written["config"]["layers"][i]["config"]["name"].clone())
+    };
+    assert_eq!(name(&mean, 1)?, Json::Null);
+    let mut two = mean.clone();
+    two["config"]["output_layers"] = json!([["a", 0, 0], ["x", 0, 0]]);
+    assert_eq!(name(&two, 1)?, "a");
+    let mut beside = mean.clone();
+    let text = beside.to_string().replace("\"x\"", "\"mean_1\"");
+    beside = serde_json::from_str(&text).unwrap();
+    assert_eq!(name(&beside, 1)?, "a");
+    assert_eq!(name(&arithmetic(KerasVersion::Keras3), 1)?, "a");
+    Ok(())
+}
+
 /// Python's 1 is a flag that is set: the mean keeps its axis.
 #[test]
 fn flags_may_be_numbers() -> Result<()> {

@@ -1,5 +1,7 @@
 //! Models as JSON.
 
+use std::collections::BTreeSet;
+
 use estimand_graph::Graph;
 use estimand_nn::config::{Dialect, Field, Json};
 use estimand_tensor::{DType, Error, Result};
@@ -80,7 +82,8 @@ fn check_masks(recipe: &Recipe, version: KerasVersion) -> Result<()> {
 }
 
 fn write(recipe: &Recipe, trainable: bool, version: KerasVersion) -> Result<Json> {
-    let writer = Writer { recipe, trainable, version };
+    let unnamed = unnamed(recipe, version);
+    let writer = Writer { recipe, trainable, version, unnamed };
     let mut config = json!({ "name": recipe.name, "trainable": trainable });
     if recipe.is_sequential {
         config["layers"] = recipe.layers.iter().map(|layer| writer.layer(layer)).collect::<Result<Vec<_>>>()?.into();
@@ -136,6 +139,32 @@ struct Writer<'a> {
     /// model are frozen in the file.
     trainable: bool,
     version: KerasVersion,
+    /// The kinds of operations that are written without their names.
+    unnamed: BTreeSet<&'a str>,
+}
+
+/// The kinds of operations that are written without their names. TF: older versions of Keras 3,
+/// such as 3.6, refuse the name of an operation that has settings, and make a new one; later
+/// versions take it. It is written where a new one would matter: such an operation makes one of
+/// several outputs, or a layer has a name of this kind.
+fn unnamed(recipe: &Recipe, version: KerasVersion) -> BTreeSet<&str> {
+    if version == KerasVersion::Keras2 {
+        return BTreeSet::new();
+    }
+    let (operations, layers): (Vec<_>, Vec<_>) =
+        recipe.layers.iter().partition(|layer| matches!(layer.step, Step::Operation(_)));
+    let with_settings = operations.iter().filter_map(|layer| match &layer.step {
+        Step::Operation(of) if of.has_settings() => Some(of.kind()),
+        _ => None,
+    });
+    let mut kinds: BTreeSet<&str> = with_settings.collect();
+    if recipe.outputs.len() > 1 {
+        recipe.outputs.iter().for_each(|&(call, _)| {
+            kinds.remove(recipe.layers[recipe.calls[call].layer].step.kind());
+        });
+    }
+    kinds.retain(|kind| !layers.iter().any(|layer| layer.name.starts_with(kind)));
+    kinds
 }
 
 impl Writer<'_> {
@@ -160,7 +189,10 @@ impl Writer<'_> {
             Step::Operation(of) => operation::write(of, self.version == KerasVersion::Keras3),
             Step::Model(recipe) => write(recipe, trainable, self.version)?,
         };
-        json["config"]["name"] = layer.name.as_str().into();
+        let is_unnamed = matches!(&layer.step, Step::Operation(_)) && self.unnamed.contains(layer.step.kind());
+        if !is_unnamed {
+            json["config"]["name"] = layer.name.as_str().into();
+        }
         Ok(json)
     }
 

@@ -149,7 +149,11 @@ pub(in crate::keras) fn read(node: &Node<'_>, arguments: Arguments<'_>) -> Resul
     }
     let function = settings.function(row.of)?;
     settings.finish()?;
-    let name = config.get("name")?.map(|name| name.text()).transpose()?.map(str::to_string);
+    let name = match config.get("name")? {
+        Some(name) => Some(name),
+        None => node.get("name")?,
+    };
+    let name = name.map(|name| name.text()).transpose()?.map(str::to_string);
     let expected = match function {
         Function::Elementwise(
             Elementwise::Add

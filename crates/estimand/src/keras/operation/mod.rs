@@ -132,6 +132,11 @@ impl Operation {
         json::row_of(&self.function).kind
     }
 
+    /// Whether Keras 3 writes settings of it.
+    pub fn has_settings(&self) -> bool {
+        !matches!(self.function, Function::Elementwise(_) | Function::GetItem { .. })
+    }
+
     /// Whether JSON has all its numbers.
     pub fn is_finite(&self) -> bool {
         let is_finite = |operand: &Operand| !matches!(operand, Operand::Number(Number::Float(x)) if !x.is_finite());
