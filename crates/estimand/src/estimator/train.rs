@@ -7,6 +7,7 @@ use tracing::info;
 
 use super::Estimator;
 use super::build::Opened;
+use super::train_input::nothing_to_train_on;
 use super::train_loop::{INPUT_ENDED, Run};
 use super::train_spec::{Finished, TrainSpec};
 use crate::hook::Stop;
@@ -182,13 +183,6 @@ impl Estimator {
         }
         Ok((opened, place))
     }
-}
-
-/// The error of an input without a batch.
-pub(super) fn nothing_to_train_on() -> Error {
-    Error::config("nothing to train on: the input has no batch").help(
-        "check the input's files, its filters and its shard; `drop_remainder` leaves out a last batch that is not full",
-    )
 }
 
 /// What is known of the input before the first step.

@@ -9,7 +9,6 @@ use estimand_engine::Compiled;
 use estimand_tensor::{Error, Result, warn};
 
 use super::build::Opened;
-use super::train::nothing_to_train_on;
 use crate::RunConfig;
 use crate::feeding::{BatchNumbers, Binding, Fed, Feeder};
 use crate::signal::Guard;
@@ -141,4 +140,11 @@ fn wait(pause: Duration, signals: &Guard) -> bool {
         thread::sleep(Duration::from_millis(20).min(pause));
     }
     true
+}
+
+/// The error of an input without a batch.
+pub(super) fn nothing_to_train_on() -> Error {
+    Error::config("nothing to train on: the input has no batch").help(
+        "check the input's files, its filters and its shard; `drop_remainder` leaves out a last batch that is not full",
+    )
 }

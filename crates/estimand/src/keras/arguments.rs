@@ -1,6 +1,7 @@
 //! The arguments of a call of a layer: Keras' `base(x, training=False)` and
 //! `decoder(x, initial_state=states)`.
 
+use super::recipe::CallArguments;
 use super::symbol::{KerasTensor, Symbols};
 
 /// Values with the arguments of a call.
@@ -23,15 +24,6 @@ pub struct CallInputs {
     values: Vec<KerasTensor>,
     states: Vec<KerasTensor>,
     arguments: CallArguments,
-}
-
-/// The arguments of a call, without its values.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct CallArguments {
-    /// Whether to compute as in training; by default what runs the model decides.
-    pub(super) training: Option<bool>,
-    /// Whether a step attends only to itself and to earlier steps.
-    pub(super) use_causal_mask: bool,
 }
 
 impl CallInputs {
@@ -84,15 +76,5 @@ impl Symbols for CallInputs {
 
     fn arguments(&self) -> CallArguments {
         self.arguments
-    }
-}
-
-impl CallArguments {
-    /// These arguments and others; those that both have are those of `other`.
-    pub(super) fn and(self, other: CallArguments) -> CallArguments {
-        CallArguments {
-            training: other.training.or(self.training),
-            use_causal_mask: self.use_causal_mask || other.use_causal_mask,
-        }
     }
 }

@@ -7,8 +7,7 @@ use estimand_graph::{Graph, Tensor};
 use estimand_nn::Layer;
 use estimand_tensor::{DType, Error, Result, Shape};
 
-use super::arguments::CallArguments;
-use super::recipe::{Recipe, Spec, placeholder};
+use super::recipe::{CallArguments, Recipe, Spec, placeholder};
 use super::replay::{self, Replay};
 use super::symbol::{Call, KerasTensor, SharedLayer, Symbols};
 

@@ -65,7 +65,7 @@ mod verbose;
 mod walk;
 mod weights;
 
-pub use arguments::{CallArguments, CallInputs};
+pub use arguments::CallInputs;
 pub use call::Functional;
 pub use callback::Callback;
 pub use callbacks::{
@@ -88,6 +88,7 @@ pub use json::{KerasVersion, model_from_json};
 pub use model::{Model, ModelLayer};
 pub use pad_sequences::{PadSequences, Side, pad_sequences};
 pub use plot::{Plot, plot_model};
+pub use recipe::CallArguments;
 pub use sequential::Sequential;
 pub use symbol::{KerasTensor, SharedLayer, Symbols};
 pub use to_estimator::model_to_estimator;

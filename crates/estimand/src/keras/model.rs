@@ -13,10 +13,9 @@ use estimand_nn::layer::AsInputs;
 use estimand_tensor::{Array, DType, Error, Mode, Result, Shape};
 use indexmap::{IndexMap, IndexSet};
 
-use super::arguments::CallArguments;
 use super::compile::Settings;
 use super::programs::Programs;
-use super::recipe::{Recipe, RecipeLayer, Step};
+use super::recipe::{CallArguments, Recipe, RecipeLayer, Step};
 use super::replay::{Flags, Replay, fits};
 use super::sharing::Share;
 use super::slots::Slots;

@@ -9,7 +9,6 @@ use estimand_nn::Layer;
 use estimand_nn::config::Dialect;
 use estimand_tensor::{DType, Dim, Shape};
 
-use super::arguments::CallArguments;
 use super::input::Input;
 use super::operation::Operation;
 use super::sharing::Sharing;
@@ -57,6 +56,25 @@ pub(super) struct RecipeCall {
     pub outputs: Vec<Spec>,
     /// The distance from the outputs of the model.
     pub depth: usize,
+}
+
+/// The arguments of a call, without its values.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CallArguments {
+    /// Whether to compute as in training; by default what runs the model decides.
+    pub(super) training: Option<bool>,
+    /// Whether a step attends only to itself and to earlier steps.
+    pub(super) use_causal_mask: bool,
+}
+
+impl CallArguments {
+    /// These arguments and others; those that both have are those of `other`.
+    pub(super) fn and(self, other: CallArguments) -> CallArguments {
+        CallArguments {
+            training: other.training.or(self.training),
+            use_causal_mask: self.use_causal_mask || other.use_causal_mask,
+        }
+    }
 }
 
 impl Recipe {

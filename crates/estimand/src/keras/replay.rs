@@ -10,8 +10,7 @@ use estimand_nn::layer::{Build, Config, LayerCall};
 use estimand_nn::{Layer, LayerInputs, Shared};
 use estimand_tensor::{Dim, Error, Result, Shape};
 
-use super::arguments::CallArguments;
-use super::recipe::{Recipe, Step};
+use super::recipe::{CallArguments, Recipe, Step};
 use super::sharing::Share;
 
 /// Settings of one replay.

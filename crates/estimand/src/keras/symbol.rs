@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use estimand_nn::Layer;
 use estimand_tensor::{DType, Error, Result, Shape};
 
-use super::arguments::CallArguments;
 use super::input::Input;
-use super::recipe::{Spec, Step};
+use super::recipe::{CallArguments, Spec, Step};
 use super::sharing::Sharing;
 
 impl Input {

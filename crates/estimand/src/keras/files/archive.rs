@@ -11,14 +11,14 @@ use estimand_wire::temporary::write_whole;
 use serde_json::json;
 
 use super::compiled::{self, Training};
+use super::members::{Archive, WEIGHTS};
 use super::options::{LoadModel, SaveModel};
-use super::{learned, legacy};
+use super::{learned, legacy, members};
 use crate::keras::json::{KerasVersion, model_from_document};
 use crate::keras::model::Model;
 
 const CONFIG: &str = "config.json";
 const METADATA: &str = "metadata.json";
-const WEIGHTS: &str = "model.weights.h5";
 /// The attribute of a legacy file that is the configuration.
 pub(super) const MODEL: &str = "model_config";
 
@@ -65,7 +65,7 @@ impl Parts {
     /// With `compiles`, also what the file says of training.
     fn of_archive(archive: &[u8], compiles: bool, limits: &Limits) -> Result<Parts> {
         let archive = Archive::of(archive, limits)?;
-        let (document, weights) = archive.model()?;
+        let (document, weights) = whole(&archive)?;
         let training = match &document["compile_config"] {
             Json::Object(fields) if compiles && !fields.is_empty() => {
                 let metadata = config::parse(&archive.text(METADATA)?)?;
@@ -107,7 +107,7 @@ pub(super) fn is_archive(path: &Path) -> bool {
 
 /// The configuration and the weights in a `.keras` file.
 pub(super) fn open(path: &Path, limits: &Limits) -> Result<(Json, File)> {
-    Archive::of(&read(path)?, limits)?.model()
+    whole(&Archive::of(&read(path)?, limits)?)
 }
 
 /// The weights in a `.keras` file.
@@ -118,62 +118,19 @@ pub(super) fn weights_of(path: &Path, limits: &Limits) -> Result<File> {
 /// A text among the attributes of a legacy file.
 pub(super) fn text_of(file: &File, attribute: &str) -> Result<Option<String>> {
     let Some(value) = file.root().find_attribute(attribute)? else { return Ok(None) };
-    text(value.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default()).map(Some)
-}
-
-fn text(config: Vec<u8>) -> Result<String> {
-    String::from_utf8(config).map_err(|_| Error::data("the text is not UTF-8"))
+    members::text(value.strings()?.next().map(<[u8]>::to_vec).unwrap_or_default()).map(Some)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| Error::io(path, "read", &e))
 }
 
-/// The members of a `.keras` file.
-pub(super) struct Archive<'a> {
-    members: Vec<zip::Member<'a>>,
-    limits: Limits,
-}
-
-impl<'a> Archive<'a> {
-    fn of(bytes: &'a [u8], limits: &Limits) -> Result<Archive<'a>> {
-        Ok(Archive { members: zip::members(bytes, limits)?, limits: *limits })
-    }
-
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.members.iter().any(|member| member.name == name)
-    }
-
-    fn find(&self, name: &str) -> Result<&zip::Member<'a>> {
-        self.members.iter().find(|member| member.name == name).ok_or_else(|| {
-            let help = "a .keras file is an archive that Keras' model.save(..) writes";
-            Error::data(format!("the archive has no member `{name}`")).help(help)
-        })
-    }
-
-    /// A member that is a text.
-    pub(super) fn text(&self, name: &str) -> Result<String> {
-        let (member, limits) = (self.find(name)?, &self.limits);
-        if member.size() > limits.text_bytes {
-            let found = format!("the member `{name}` has {} bytes", member.size());
-            return Err(Limits::exceeded("text_bytes", limits.text_bytes, found));
-        }
-        member.unpack().and_then(text).map_err(|error| error.context(format!("in the member `{name}`")))
-    }
-
-    fn weights(&self) -> Result<File> {
-        let bytes = self.find(WEIGHTS)?.unpack();
-        let file = bytes.and_then(|bytes| File::from_bytes(bytes, &self.limits));
-        file.map_err(|error| error.context(format!("in the member `{WEIGHTS}`")))
-    }
-
-    /// The configuration, with what layers have learned, and the weights.
-    fn model(&self) -> Result<(Json, File)> {
-        let mut document = config::parse(&self.text(CONFIG)?)?;
-        let weights = self.weights()?;
-        learned::complete(&mut document, &learned::Sources { archive: self, weights: &weights })?;
-        Ok((document, weights))
-    }
+/// The configuration, with what layers have learned, and the weights.
+fn whole(archive: &Archive<'_>) -> Result<(Json, File)> {
+    let mut document = config::parse(&archive.text(CONFIG)?)?;
+    let weights = archive.weights()?;
+    learned::complete(&mut document, &learned::Sources { archive, weights: &weights })?;
+    Ok((document, weights))
 }
 
 impl Model {

@@ -13,7 +13,7 @@ use estimand_hdf5::{File, Writer};
 use estimand_nn::config::Json;
 use estimand_tensor::{Array, Error, Result};
 
-use super::archive::Archive;
+use super::members::Archive;
 use crate::keras::model::Model;
 use crate::keras::places::{self, Names};
 use crate::keras::recipe::Step;

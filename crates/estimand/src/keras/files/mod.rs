@@ -10,6 +10,7 @@ mod by_name;
 mod compiled;
 mod learned;
 mod legacy;
+mod members;
 mod named;
 mod options;
 

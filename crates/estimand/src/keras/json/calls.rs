@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use estimand_nn::config::{AnyNumber, Field, Json, Node};
 use estimand_tensor::{Error, Result};
 
-use crate::keras::arguments::CallArguments;
 use crate::keras::operation::{Arguments, Number, Operand};
+use crate::keras::recipe::CallArguments;
 
 /// A value: the output of a call of a layer.
 #[derive(Clone, Copy, Debug)]

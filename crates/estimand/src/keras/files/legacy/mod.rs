@@ -3,6 +3,7 @@
 
 mod order;
 mod read;
+mod stored;
 mod write;
 
 use std::path::Path;
@@ -10,7 +11,8 @@ use std::path::Path;
 use estimand_hdf5::Group;
 use estimand_tensor::Result;
 
-pub(super) use read::{Stored, names, paths, paths_of, read, stored};
+pub(super) use read::{names, paths, paths_of, read, stored};
+pub(super) use stored::Stored;
 pub(super) use write::{add_names, add_texts, add_weights};
 
 /// The group of weights in the file of a whole model.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use estimand_tensor::{Error, Result};
 use indexmap::IndexSet;
 
-use super::read::Stored;
+use super::stored::Stored;
 use crate::keras::model::ModelLayer;
 
 /// A variable and the name of its weight in a file.

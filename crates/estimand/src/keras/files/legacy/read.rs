@@ -4,33 +4,11 @@ use estimand_hdf5::Group;
 use estimand_tensor::{Array, Error, Result};
 
 use super::order::in_order;
+use super::stored::Stored;
 use super::{LAYER_NAMES, WEIGHT_NAMES, WEIGHTS, lists_layers};
 use crate::keras::model::{Model, ModelLayer};
 
-/// A layer of a file that has weights.
-pub(in crate::keras::files) struct Stored<'a> {
-    pub name: String,
-    group: Group<'a>,
-    /// The names of its weights in the file, such as `dense/kernel:0`.
-    pub weights: Vec<String>,
-}
-
 impl Stored<'_> {
-    /// Reads one of the weights.
-    pub fn read(&self, weight: &str) -> Result<Array> {
-        self.group.dataset(weight)?.read()
-    }
-
-    /// The sizes of one of the weights.
-    pub fn shape(&self, weight: &str) -> Result<Vec<usize>> {
-        Ok(self.group.dataset(weight)?.shape().to_vec())
-    }
-
-    /// The path of one of the weights in the file.
-    fn path_of(&self, weight: &str) -> String {
-        format!("{}/{weight}", self.group.path().trim_matches('/'))
-    }
-
     /// The names of a layer's weights, in our order.
     fn names_for<'a>(&'a self, layer: &ModelLayer<'a>) -> Result<Vec<&'a str>> {
         in_order(layer, self).map_err(|error| self.place(layer, error))
