@@ -16,6 +16,7 @@ mod input_retry;
 mod interrupted_evaluation;
 mod killed;
 mod killed_evaluation;
+mod killed_premades;
 mod kmeans;
 mod life_cycle;
 mod lines;
