@@ -31,7 +31,7 @@ fn train(name: &str, folder: &Path) -> Result<()> {
         "sdca" => {
             let sdca = LinearSdca::new("id").symmetric_l1_regularization(0.5).symmetric_l2_regularization(2.0);
             let columns = columns![numeric_column("x").shape([2])];
-            let model = LinearRegressor::new(columns).optimizer(&sdca.adaptive()).config(config).model_dir(folder);
+            let model = LinearRegressor::new(columns).optimizer(sdca.adaptive()).config(config).model_dir(folder);
             model.build()?.train(spec(examples())).map(drop)
         }
         "rnn" => {
