@@ -227,6 +227,25 @@ fn operations_with_settings_have_names_where_they_matter() -> Result<()> {
     Ok(())
 }
 
+/// Of 1 and 3: (2 - 1) / (3 + 1) + 1 = 1.25 and (6 - 1) / (3 + 3) + 3 = 5 / 6 + 3.
+#[test]
+fn values_have_arithmetic() -> Result<()> {
+    let x = Input::new([2]).name("x").tensor();
+    let y = (&x * 2 - 1.0) / (3.0 + &x) - -&x;
+    let mut model = Model::new(&x, &y)?;
+    let rows = Array::from_vec([1, 2], vec![1f32, 3.0])?;
+    let expected = Array::from_vec([1, 2], vec![1.25f32, 5.0 / 6.0 + 3.0])?;
+    assert_eq!(model.predict(&rows)?, expected);
+    for version in BOTH {
+        let written = model.to_json_for(version)?;
+        assert_eq!(read(&written)?.predict(&rows)?, expected, "{written}");
+    }
+    let wide = &x + Dense::new(3).on(&x);
+    let error = wide.check().unwrap_err().to_string();
+    assert!(error.contains(&format!("{}:{}", file!(), line!() - 2)), "{error}");
+    Ok(())
+}
+
 /// Python's 1 is a flag that is set: the mean keeps its axis.
 #[test]
 fn flags_may_be_numbers() -> Result<()> {

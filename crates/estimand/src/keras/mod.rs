@@ -23,6 +23,7 @@
 
 pub mod applications;
 mod arguments;
+mod arithmetic;
 mod call;
 mod callback;
 mod callbacks;

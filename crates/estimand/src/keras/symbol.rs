@@ -24,7 +24,17 @@ impl Input {
     }
 }
 
-/// A symbolic value: an [`Input`], or the result of a layer.
+/// A symbolic value: an [`Input`], or the result of a layer or of arithmetic.
+///
+/// ```
+/// use estimand::keras::{Input, Model};
+/// use estimand::prelude::*;
+///
+/// let image = Input::new([2]).tensor();
+/// let mut scale = Model::new(&image, &(&image / 127.5 - 1.0))?;
+/// assert_eq!(scale.predict(Array::from_vec([1, 2], vec![0f32, 255.0])?)?.to_f64_vec()?, [-1.0, 1.0]);
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone)]
 pub struct KerasTensor {
     pub(super) call: Arc<Call>,
