@@ -31,7 +31,8 @@ impl Input {
 /// use estimand::prelude::*;
 ///
 /// let image = Input::new([2]).tensor();
-/// let mut scale = Model::new(&image, &(&image / 127.5 - 1.0))?;
+/// let scaled = &image / 127.5 - 1.0;
+/// let mut scale = Model::new(&image, &scaled)?;
 /// assert_eq!(scale.predict(Array::from_vec([1, 2], vec![0f32, 255.0])?)?.to_f64_vec()?, [-1.0, 1.0]);
 /// # Ok::<(), Error>(())
 /// ```
