@@ -395,6 +395,7 @@ fn every_op() -> Vec<Build> {
         |t| t[0].slice(&[0, 1], &[-1, 1]),
         |t| t[0].strided_slice(&[(0, 9, 2), (-1, -9, -1)]),
         |t| t[0].pad(&[(1, 0), (0, 2)], 1.0),
+        |t| t[0].truncate(-1, 1),
         |t| t[0].crop(&[(1, 0), (0, 1)]),
         |t| t[0].mirror_pad(&[(1, 0), (0, 1)], Mirror::Reflect),
         |t| t[0].tile(&[2, 1]),

@@ -43,6 +43,8 @@ OPERATIONS = {
     "new_axis": lambda x: x[:, :, None],
     "reversed": lambda x: x[:, ::-1],
     "tail": lambda x: x[:, -2:],
+    "first_ten": lambda x: x[:, :10],
+    "last_ten": lambda x: x[:, -10:],
     "but_last": lambda x: x[:, :-1],
     "second_last": lambda x: x[:, -2],
     "mean": lambda x: op("mean", tf.reduce_mean)(x, axis=1),

@@ -246,6 +246,32 @@ fn values_have_arithmetic() -> Result<()> {
     Ok(())
 }
 
+/// Of sequences of unknown length: `list(range(n))[:3]`, `[-2:]`, `[1:3]` and `[-3:-1]` in Python.
+#[test]
+fn slices_stop_at_the_end_of_a_sequence() -> Result<()> {
+    let slice = |start: Option<i64>, stop: Option<i64>| {
+        let range =
+            |start, stop| json!({"class_name": "__slice__", "config": {"start": start, "stop": stop, "step": null}});
+        let parts: Json = vec![range(None::<i64>, None::<i64>), range(start, stop)].into();
+        read(&one(KerasVersion::Keras3, &json!([null, null]), "float32", ("GetItem", json!({}), json!([parts]))))
+    };
+    for (start, stop, n, expected) in [
+        (None, Some(3), 5, vec![0f32, 1.0, 2.0]),
+        (None, Some(3), 2, vec![0.0, 1.0]),
+        (Some(-2), None, 5, vec![3.0, 4.0]),
+        (Some(-2), None, 1, vec![0.0]),
+        (Some(1), Some(3), 5, vec![1.0, 2.0]),
+        (Some(1), Some(3), 2, vec![1.0]),
+        (Some(-3), Some(-1), 5, vec![2.0, 3.0]),
+        (Some(-3), Some(-1), 2, vec![0.0]),
+    ] {
+        let row = Array::from_vec([1, n], (0..n).map(|i| i as f32).collect())?;
+        let found = slice(start, stop)?.predict(&row)?;
+        assert_eq!(found, Array::from_vec([1, expected.len()], expected)?, "{start:?}:{stop:?} of {n}");
+    }
+    Ok(())
+}
+
 /// Python's 1 is a flag that is set: the mean keeps its axis.
 #[test]
 fn flags_may_be_numbers() -> Result<()> {

@@ -356,6 +356,7 @@ fn shapes() -> Vec<Call> {
         Tensor::split = |i| (&i.x, &[1, 3], 1),
         Tensor::slice = |i| (&i.x, &[0, 1], &[-1, 2]),
         Tensor::strided_slice = |i| (&i.w, &[(0, 4, 2), (0, 4, 2)]),
+        Tensor::truncate = |i| (&i.x, 1, 2),
         Tensor::crop = |i| (&i.x, &[(0, 0), (1, 1)]),
         Tensor::pad = |i| (&i.x, &[(0, 0), (1, 1)], 0.0),
         Tensor::mirror_pad = |i| (&i.x, &[(0, 0), (1, 1)], Mirror::Reflect),

@@ -308,6 +308,34 @@ impl Tensor {
         self.then(StridedSlice { begin: starts, strides, size }, &[], site)
     }
 
+    /// At most the first `n` places of an axis, which may have fewer.
+    ///
+    /// ```
+    /// use estimand_engine::Eval;
+    /// use estimand_graph::Graph;
+    /// use estimand_tensor::Array;
+    /// let g = Graph::new();
+    /// let x = g.constant([1.0f32, 2.0, 3.0]);
+    /// assert_eq!(x.truncate(0, 2).eval()?, Array::from([1.0f32, 2.0]));
+    /// assert_eq!(x.truncate(0, 5).eval()?, Array::from([1.0f32, 2.0, 3.0]));
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn truncate(&self, axis: i64, n: usize) -> Tensor {
+        let site = Location::caller();
+        let Some(axis) = self.axis(axis, site) else { return self.graph().poison() };
+        let mut size = self.shape().clone();
+        // The smaller of both: a difference is not below 0.
+        size.0[axis] = self.graph().symbols_mut(|s| {
+            let rest = s.sub(size.0[axis], Dim::Known(n));
+            s.sub(size.0[axis], rest)
+        });
+        if size == *self.shape() {
+            return self.clone();
+        }
+        self.then(Slice { begin: vec![0; self.rank()], size }, &[], site)
+    }
+
     /// Removes borders: (before, after) for each axis. The inverse of [`Tensor::pad`].
     #[track_caller]
     pub fn crop(&self, borders: &[(usize, usize)]) -> Tensor {

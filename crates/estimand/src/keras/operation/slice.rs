@@ -19,6 +19,9 @@ pub(in crate::keras) enum Part {
 /// The most places that a slice with a step takes.
 const MAX_PLACES: i64 = 1 << 20;
 
+/// The longest axis whose size a run tells.
+const LONGEST: i64 = 1 << 32;
+
 /// Applies the parts to the axes from the first to the last.
 pub(super) fn apply(x: &Tensor, parts: &[Part]) -> Result<Tensor> {
     let of_axes = parts.iter().filter(|part| !matches!(part, Part::Ellipsis | Part::NewAxis)).count();
@@ -39,13 +42,7 @@ pub(super) fn apply(x: &Tensor, parts: &[Part]) -> Result<Tensor> {
                 axis += 1;
             }
             Part::At(place) => {
-                let size = result.shape().dims()[axis].known().map_or(i64::MAX, |size| size as i64);
-                if !(-size..size).contains(&place) {
-                    let text = format!("the index {place} is out of range for axis {axis} of size {size}");
-                    return Err(Error::index(text).help("expected an index from the negative size to below the size"));
-                }
-                let at = range(&result, axis, Some(place), (place != -1).then(|| place + 1), 1)?;
-                result = at.squeeze(&[axis as i64]);
+                result = at(&result, axis, place)?.squeeze(&[axis as i64]);
             }
             Part::Range { start, stop, step } => {
                 result = range(&result, axis, start, stop, step.unwrap_or(1))?;
@@ -56,14 +53,39 @@ pub(super) fn apply(x: &Tensor, parts: &[Part]) -> Result<Tensor> {
     Ok(result)
 }
 
+/// One place of one axis, which stays with size 1.
+fn at(x: &Tensor, axis: usize, place: i64) -> Result<Tensor> {
+    if axis == 0 {
+        return Err(of_batch());
+    }
+    let size = x.shape().dims()[axis].known().map_or(LONGEST, |size| size as i64);
+    if !(-size..size).contains(&place) {
+        let text = format!("the index {place} is out of range for axis {axis} of size {size}");
+        return Err(Error::index(text).help("expected an index from the negative size to below the size"));
+    }
+    if place >= 0 {
+        return Ok(cut(x, axis, place as usize, 1));
+    }
+    if x.shape().dims()[axis].known().is_some() {
+        return Ok(cut(x, axis, (size + place) as usize, 1));
+    }
+    // From the end: the same place of the reversed axis.
+    Ok(cut(&x.reverse(&[axis as i64]), axis, (-place - 1) as usize, 1))
+}
+
+/// Nobody knows which rows a batch has.
+fn of_batch() -> Error {
+    let text = "a slice takes some rows of the batch, or leaves out its axis";
+    Error::unsupported(text).help("begin the index with `:`")
+}
+
 /// `start:stop:step` of one axis.
 fn range(x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Tensor> {
     if start.is_none() && stop.is_none() && step == 1 {
         return Ok(x.clone());
     }
     if axis == 0 {
-        let text = "a slice takes some rows of the batch, or leaves out its axis";
-        return Err(Error::unsupported(text).help("begin the index with `:`"));
+        return Err(of_batch());
     }
     let error = |text: String| {
         let shown = |place: Option<i64>| place.map(|place| place.to_string()).unwrap_or_default();
@@ -82,13 +104,15 @@ fn range(x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i
         return Ok(x.gather_axis(&x.graph().constant(Array::from(places)), axis as i64, 0));
     }
     // The axis has a size that a run tells.
-    if [start, stop].into_iter().flatten().any(|place| place.unsigned_abs() > 1 << 32) {
+    if [start, stop].into_iter().flatten().any(|place| place.unsigned_abs() > LONGEST as u64) {
         return Err(error("is longer than any axis".to_string()).help("correct the numbers"));
     }
     match (start.unwrap_or(0), stop, step) {
         (_, None, -1) if start.is_none() => Ok(x.reverse(&[axis as i64])),
         (first @ 0.., None, 1) => Ok(cut(x, axis, first as usize, -1)),
-        (first @ 0.., Some(end), 1) if end >= first => Ok(cut(x, axis, first as usize, end - first)),
+        (first @ 0.., Some(end), 1) if end >= first => {
+            Ok(cut(&x.truncate(axis as i64, end as usize), axis, first as usize, -1))
+        }
         (first @ 0.., Some(end), 1) if end < 0 => {
             let mut borders = vec![(0, 0); x.rank()];
             borders[axis] = (first as usize, end.unsigned_abs() as usize);
@@ -98,7 +122,8 @@ fn range(x: &Tensor, axis: usize, start: Option<i64>, stop: Option<i64>, step: i
         (first, stop, 1) if first < 0 && stop.is_none_or(|stop| stop < 0 && stop >= first) => {
             let end = -stop.unwrap_or(0);
             let axes = [axis as i64];
-            Ok(cut(&x.reverse(&axes), axis, end as usize, -first - end).reverse(&axes))
+            let last = x.reverse(&axes).truncate(axis as i64, first.unsigned_abs() as usize);
+            Ok(cut(&last, axis, end as usize, -1).reverse(&axes))
         }
         _ => Err(error("needs the size of the axis, which only a run tells".to_string())
             .help("give the input a fixed size there")),
