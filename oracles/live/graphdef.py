@@ -167,7 +167,7 @@ def check_all(files):
 
 def main():
     program, folder = sys.argv[1:3]
-    first, count = sys.argv[3:] or ["0", "2000"]
+    first, count = sys.argv[3:] or ["0", "1200"]
     subprocess.run([program, folder, first, count], check=True)
     files = sorted(glob.glob(os.path.join(folder, "programs-*.tfrecord")))
     check_unrepeatable(os.path.join(folder, "unrepeatable.pb"))

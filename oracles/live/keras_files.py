@@ -139,16 +139,18 @@ for i in range(N_MODELS):
 # Networks that people fine-tune: the weights, in the form of Keras' own files where it still writes it, and two whole networks.
 A = keras.applications
 NETWORKS = {
-    "mobile_net_v2": A.MobileNetV2(weights=None, input_shape=(96, 96, 3), include_top=False, pooling="avg"),
-    "resnet50": A.ResNet50(weights=None, input_shape=(64, 64, 3), classes=5, classifier_activation=None),
-    "vgg16": A.VGG16(weights=None, input_shape=(33, 32, 3), classes=5),
-    "inception_v3": A.InceptionV3(weights=None, input_shape=(75, 90, 3), classes=5, classifier_activation=None),
-    "efficient_net_b0": A.EfficientNetB0(weights=None, input_shape=(65, 64, 3), classes=7, classifier_activation=None),
-    "xception": A.Xception(weights=None, input_shape=(71, 75, 3), classes=5, classifier_activation=None),
-    "dense_net121": A.DenseNet121(weights=None, input_shape=(64, 70, 3), include_top=False, pooling="max"),
+    "mobile_net_v2": lambda: A.MobileNetV2(weights=None, input_shape=(96, 96, 3), include_top=False, pooling="avg"),
+    "resnet50": lambda: A.ResNet50(weights=None, input_shape=(64, 64, 3), classes=5, classifier_activation=None),
+    "vgg16": lambda: A.VGG16(weights=None, input_shape=(33, 32, 3), classes=5),
+    "inception_v3": lambda: A.InceptionV3(weights=None, input_shape=(75, 90, 3), classes=5, classifier_activation=None),
+    "efficient_net_b0": lambda: A.EfficientNetB0(weights=None, input_shape=(65, 64, 3), classes=7, classifier_activation=None),
+    "xception": lambda: A.Xception(weights=None, input_shape=(71, 75, 3), classes=5, classifier_activation=None),
+    "dense_net121": lambda: A.DenseNet121(weights=None, input_shape=(64, 70, 3), include_top=False, pooling="max"),
 }
 # Those that are opened whole, Keras' files here and ours there: hundreds of layers.
 WRITTEN = ["mobile_net_v2", "efficient_net_b0"]
+# The networks of both versions have the same layers, so those of Keras 2 are enough for the others.
+NETWORKS = {name: made() for name, made in NETWORKS.items() if not IS_3 or name in WRITTEN}
 
 
 def weights_like(w):

@@ -18,9 +18,12 @@ export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= PYTHONDONTWRITEBYTECODE=1
 # The name of the check (oracles/live/NAME.py), the crate (`more`: one of .ci/more) and its example. Those that take longest come first.
 checks='
 keras_models       estimand               keras_exchange
+keras_files        more                   keras_files_exchange
 premade            estimand               premade_exchange
+keras_files@keras3 more                   keras_files_exchange
 saved_ops          estimand-tf            saved_model_predict
 graphdef           estimand-tf            graph_exchange
+keras_graphs       more                   keras_files_exchange
 export             estimand               export_exchange
 export_modes       estimand               export_modes_exchange
 serve              more                   serve_exchange
@@ -36,9 +39,6 @@ tensorboard_pages  estimand               tensorboard_runs
 events             estimand               event_exchange
 parquet            more                   columnar_exchange
 hdf5               more                   hdf5_exchange
-keras_files        more                   keras_files_exchange
-keras_files@keras3 more                   keras_files_exchange
-keras_graphs       more                   keras_files_exchange
 keras_graphs@keras3 more                  keras_files_exchange
 onnx               more                   onnx_exchange
 onnx_programs      more                   program_exchange
