@@ -3,7 +3,7 @@
 
 use estimand::keras::{Functional, Input, KerasVersion, Model, Sequential, model_from_json};
 use estimand::nn::config::{CustomObjects, Json};
-use estimand::nn::{Add, Embedding, GlobalAvgPool1d, Lstm};
+use estimand::nn::{Add, Concat, Embedding, GlobalAvgPool1d, Lstm};
 use estimand::prelude::*;
 use serde_json::json;
 
@@ -306,6 +306,44 @@ fn a_mask_of_ones_own_is_refused() -> Result<()> {
     for (mask_zero, number) in [(false, 0.0), (true, 1.0)] {
         let error = read(&document(mask_zero, number)?).unwrap_err().to_string();
         assert!(error.contains("called with a mask that its value does not carry"), "{error}");
+    }
+    Ok(())
+}
+
+/// The operations with which Keras 3.6 and 3.15 make the mask of `Concatenate()([words, x])`.
+#[test]
+fn masks_that_are_joined_are_those_of_their_values() -> Result<()> {
+    let (ids, x) = (Input::new([5]).dtype(DType::I32).name("ids").tensor(), Input::new([5, 3]).name("x").tensor());
+    // A model with the masks of Keras 2 is not written for Keras 3: the mask comes afterwards.
+    let words = Embedding::new(10, 3).name("words").on(&ids);
+    let both = Concat::new().name("both").on(&[&words, &x]);
+    let model = Model::new(&[&ids, &x], &Lstm::new(4).name("read").on(&both))?;
+    let value = |name: &str| tensor(name, &[None, Some(5), Some(3)]);
+    for (widened, more) in
+        [("BroadcastTo", vec![]), ("LogicalOr", vec![("ZerosLike", "zeros", json!([value("words")]))])]
+    {
+        let mut wide = vec![value("steps")];
+        wide.extend(more.iter().map(|(_, name, _)| value(name)));
+        let mut made = vec![
+            ("NotEqual", "counted", json!([value("ids"), 0])),
+            ("ExpandDims", "steps", json!([value("counted")])),
+            (widened, "wide", wide.into()),
+            ("OnesLike", "ones", json!([value("x")])),
+            ("Concatenate", "joined", json!([[value("wide"), value("ones")]])),
+            ("Any", "mask", json!([value("joined")])),
+        ];
+        made.extend(more);
+        let mut document = model.to_json()?;
+        let layers = document["config"]["layers"].as_array_mut().unwrap();
+        let words = layers.iter_mut().find(|layer| layer["name"] == "words").unwrap();
+        words["config"]["mask_zero"] = true.into();
+        layers.extend(made.into_iter().map(|(class, name, arguments)| {
+            json!({"module": "keras.src.ops.numpy", "class_name": class, "name": name, "config": {},
+                "inbound_nodes": [{"args": arguments, "kwargs": {}}]})
+        }));
+        let call = layers.iter_mut().find(|layer| layer["name"] == "read").unwrap();
+        call["inbound_nodes"][0]["kwargs"]["mask"] = value("mask");
+        read(&document)?;
     }
     Ok(())
 }

@@ -51,8 +51,9 @@ const PASSING: [&str; 5] = ["AdditiveAttention", "Attention", "Normalization", "
 /// Layers that join values, which have a mask if all of these have one.
 const MERGES: [&str; 6] = ["Add", "Average", "Maximum", "Minimum", "Multiply", "Subtract"];
 
-/// Operations that join masks or change their form.
-const JOINING: [&str; 5] = ["Any", "Concatenate", "ConvertToTensor", "ExpandDims", "LogicalOr"];
+/// Operations that join masks or change their form. Keras 3.4 to 3.6 writes `BroadcastTo` where
+/// later versions write `ZerosLike` and `LogicalOr`.
+const JOINING: [&str; 6] = ["Any", "BroadcastTo", "Concatenate", "ConvertToTensor", "ExpandDims", "LogicalOr"];
 
 /// Operations that make a mask of which all steps, or none, count.
 const EVEN: [&str; 2] = ["OnesLike", "ZerosLike"];
