@@ -21,10 +21,9 @@ def floats(*shape):
     return random.standard_normal(shape).astype(np.float32)
 
 
-def resizes():
+def resizes(sizes=(((3, 4), (6, 8)), ((5, 7), (3, 2)), ((1, 1), (3, 2)), ((4, 4), (4, 4)), ((2, 3), (1, 1)), ((3, 5), (7, 4)))):
     options = [(False, False), (True, False), (False, True)]
-    for source, target in [((3, 4), (6, 8)), ((5, 7), (3, 2)), ((1, 1), (3, 2)), ((4, 4), (4, 4)), ((2, 3), (1, 1)),
-                           ((3, 5), (7, 4))]:
+    for source, target in sizes:
         for align_corners, half_pixel_centers in options:
             settings = dict(source=source, target=target, align_corners=align_corners,
                             half_pixel_centers=half_pixel_centers)
@@ -106,6 +105,6 @@ def lookups():
         case("one_hot", dict(y=y), dims=dims, ids=np.ravel(ids).tolist(), on=2.5, off=-1.0)
 
 
-for write in [resizes, top_ks, segments, pads, slices, scans, lookups]:
+for write in [resizes, top_ks, segments, pads, slices, scans, lookups, lambda: resizes([((1, 160), (2, 48)), ((1, 160), (1, 299))])]:
     write()
 fixture.write("movement", tf, np)

@@ -100,6 +100,8 @@ JOINS = {
     "passing": lambda a, b: L.Attention()([L.TimeDistributed(L.Dense(3))(L.Bidirectional(L.LSTM(2, return_sequences=True))(L.BatchNormalization()(a))), b]),
     "dense": lambda a, b: L.Maximum()([L.Dense(3, "tanh")(a), L.Dropout(0.1)(b)]),
 }
+if IS_3:  # tf.keras 2.15 cannot do this
+    JOINS["groups"] = lambda a, b: L.Add()([L.GroupNormalization(1)(a), b])
 USES = {"pool": lambda x: L.GlobalAveragePooling1D()(x), "lstm": lambda x: L.LSTM(2)(x)}
 for (name, join), (use_name, use) in ((a, b) for a in JOINS.items() for b in USES.items()):
     for n_masked in (1, 2):

@@ -3,7 +3,7 @@
 
 use estimand::keras::{Functional, Input, KerasVersion, Model, Sequential, model_from_json};
 use estimand::nn::config::{CustomObjects, Json};
-use estimand::nn::{Add, Concat, Embedding, GlobalAvgPool1d, Lstm};
+use estimand::nn::{Add, Concat, Embedding, GlobalAvgPool1d, GroupNorm, Lstm};
 use estimand::prelude::*;
 use serde_json::json;
 
@@ -395,6 +395,29 @@ fn masks_meet_as_in_the_version_of_the_file() -> Result<()> {
         model.set_weights(&[Array::from_vec([2, 1], vec![0f32, 1.0])?])?;
         let fed = [Array::from_vec([1, 2], vec![1i32, 0])?, Array::from_vec([1, 2, 1], vec![10f32, 20.0])?];
         assert_eq!(model.predict(fed)?, Array::from_vec([1, 1], vec![expected])?);
+    }
+    Ok(())
+}
+
+/// The embedding gives 1 and 3; normalized over both steps they are -1 and 1 (`epsilon` is 0),
+/// times `gamma` 2 plus `beta` 5: 3 and 7. Keras 3 passes the mask on: the mean is that of the
+/// first step, 3. The layer of tf.keras passes none on: 5.
+#[test]
+fn masks_pass_groups_as_in_the_version_of_the_file() -> Result<()> {
+    let ids = Input::new([2]).dtype(DType::I32).tensor();
+    let normalized = GroupNorm::new(1).epsilon(0.0).on(&Embedding::new(2, 1).mask_zero(true).on(&ids));
+    let model = Model::new(&ids, &GlobalAvgPool1d::new().on(&normalized))?;
+    let old = model.to_json_for(KerasVersion::Keras2)?;
+    let error = model.to_json().unwrap_err().to_string();
+    assert!(error.contains("passes masks through a layer that passes on another mask in Keras3"), "{error}");
+    let mut new = old.clone();
+    new["keras_version"] = "3.15.1".into();
+    for (document, expected) in [(old, 5f32), (new, 3.0)] {
+        let mut model = read(&document)?;
+        let column = |numbers: &[f32]| Array::from_vec([numbers.len()], numbers.to_vec());
+        model.set_weights(&[Array::from_vec([2, 1], vec![3f32, 1.0])?, column(&[2.0])?, column(&[5.0])?])?;
+        let found = model.predict(Array::from_vec([1, 2], vec![1i32, 0])?)?;
+        assert_eq!(found, Array::from_vec([1, 1], vec![expected])?);
     }
     Ok(())
 }

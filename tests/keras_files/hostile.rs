@@ -6,6 +6,7 @@ use estimand::keras::{
 };
 use estimand::nn::config::Json;
 use estimand::prelude::*;
+use estimand_hdf5::Writer;
 use serde_json::json;
 
 use crate::{Folder, objects, words};
@@ -134,4 +135,36 @@ fn limits_are_those_that_were_given() -> Result<()> {
     let loaded = load_model_with(folder.0.join("m.keras"), &objects(), options).map(drop);
     words(loaded, &["the limit is 10 (`text_bytes`)", "m.keras"]);
     Ok(())
+}
+
+/// Each name of a list leads to another list: 60,000 times 60,000 names are a file of 122 KB.
+#[test]
+fn names_of_weights_are_counted() -> Result<()> {
+    let folder = Folder::new("names");
+    let path = folder.0.join("m.h5");
+    let load = |layers: &[String], weights: &[String]| -> Result<()> {
+        let list = |names: &[String]| Array::from_strings([names.len()], names.iter().map(String::as_str));
+        let mut writer = Writer::new();
+        writer.fixed_attribute("/", "layer_names", &list(layers)?)?;
+        for layer in layers {
+            writer.group(layer)?;
+            writer.fixed_attribute(layer, "weight_names", &list(weights)?)?;
+        }
+        std::fs::write(&path, writer.to_bytes()?).unwrap();
+        Sequential::new().input([1]).add(Dense::new(2)).build()?.load_weights(&path)
+    };
+    let text = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+    words(load(&text(&["a", "a"]), &text(&["w"])), &["m.h5", "`layer_names` of / has `a` twice"]);
+    words(load(&text(&["a"]), &text(&["w", "v", "w"])), &["m.h5", "`weight_names` of /a has `w` twice"]);
+    // 150 times 15,000 names of 64 bytes and their texts are 144 MB and more; the limit is 134 MB.
+    let many = |n: usize| (0..n).map(|i| format!("{i:x}")).collect::<Vec<_>>();
+    words(load(&many(150), &many(15_000)), &["m.h5", "the names of the weights need more than 134217728 bytes"]);
+    Ok(())
+}
+
+/// A list of 2^23 empty lists is 25 MB of text, which is a packed file of 25 KB.
+#[test]
+fn values_of_a_text_are_counted() {
+    let text = format!("[{}[]]", "[],".repeat(1 << 23));
+    words(model_from_json(&text, &objects()).map(drop), &["the document has more than 8388608 values"]);
 }

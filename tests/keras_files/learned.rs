@@ -5,12 +5,12 @@
 use std::path::Path;
 
 use estimand::data::zip;
-use estimand::keras::{KerasVersion, load_model};
+use estimand::keras::{Compile, KerasVersion, load_model, model_from_json, model_to_estimator};
 use estimand::prelude::*;
 use estimand::tensor::Limits;
 use estimand_fixture::{Case, cases};
 
-use crate::{Folder, file, objects, words};
+use crate::{Folder, array, file, objects, words};
 
 fn input(case: &Case) -> Result<Array> {
     let found = case.array("in:0");
@@ -91,5 +91,30 @@ fn damaged_vocabularies_are_refused() -> Result<()> {
     let cases = cases("keras_learned_keras3");
     let case = cases.iter().find(|case| case.name() == "integer").unwrap();
     assert_eq!(load_model(&path, &objects())?.predict(input(case)?)?.as_slice::<i64>()?[..3], [1, 0, 5]);
+    Ok(())
+}
+
+/// Keras 3 counts the rows of a `Normalization` in i32; here the count is i64, as in tf.keras.
+#[test]
+fn estimators_start_with_learned_numbers() -> Result<()> {
+    let case = &cases("keras_weights_keras3").into_iter().find(|case| case.name() == "adapted").unwrap();
+    let json = case.setting::<String>("json");
+    let mut known = load_model(file(case), &objects())?;
+    let mut model = model_from_json(&json, &objects())?;
+    assert_ne!(known.get_weights()?, model.get_weights()?);
+    assert!(known.get_weights()?.iter().any(|weight| weight.dtype() == DType::I64));
+    model.compile(Compile::new("sgd", "mse"))?;
+    let names: Vec<String> = model.weight_names().map(str::to_string).collect();
+    let x = array(case, "in:0");
+    let expected = known.predict(x.clone())?;
+    let output = model.output_names()[0].clone();
+    let settings = WarmStartSettings::new(file(case)).named_vars(names);
+    let estimator = model_to_estimator(model)?.warm_start_from(settings).build()?;
+    let data = Dataset::from_arrays([("x", x)]).batch(2);
+    let mut found = Vec::new();
+    for row in estimator.predict(&data) {
+        found.extend_from_slice(row?.array(&output)?.as_slice::<f32>()?);
+    }
+    assert_eq!(found, expected.as_slice::<f32>()?);
     Ok(())
 }

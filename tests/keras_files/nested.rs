@@ -120,3 +120,37 @@ fn names_of_weights_alone_begin_with_the_layer() -> Result<()> {
     }
     Ok(())
 }
+
+/// In a file of weights alone, the weights of two models inside may have the same short name. Then
+/// neither has it: the name does not tell which one is meant.
+#[test]
+fn short_names_that_two_weights_have_are_not_known() -> Result<()> {
+    let folder = Folder::new("short");
+    let mut writer = Writer::new();
+    writer.attribute("/", "layer_names", &Array::from_strings([2], ["one", "two"])?)?;
+    for (layer, number) in [("one", 1f32), ("two", 2.0)] {
+        writer.group(layer)?;
+        let names = Array::from_strings([2], ["conv/kernel:0".to_string(), format!("{layer}_only/kernel:0")])?;
+        writer.attribute(layer, "weight_names", &names)?;
+        for name in names.strings()? {
+            let path = format!("{layer}/{}", std::str::from_utf8(name).unwrap());
+            writer.dataset(&path, &Array::from_vec([1, 1], vec![number])?)?;
+        }
+    }
+    let path = folder.0.join("towers.h5");
+    std::fs::write(&path, writer.to_bytes()?).unwrap();
+    let start = |from: &str| -> Result<f32> {
+        let mut model = Sequential::new().input([1]).add(Dense::new(1).use_bias(false).name("d")).build()?;
+        model.compile(Compile::new("sgd", "mse"))?;
+        let kernel = model.weight_names().next().unwrap().to_string();
+        let settings = WarmStartSettings::new(&path).named_vars([&kernel]).prev_var_name(&kernel, from);
+        let estimator = model_to_estimator(model)?.warm_start_from(settings).build()?;
+        let data = Dataset::from_arrays([("x", Array::from_vec([1, 1], vec![10f32])?)]).batch(1);
+        let row = estimator.predict(&data).next().unwrap()?;
+        Ok(row.array("d")?.as_slice::<f32>()?[0])
+    };
+    assert_eq!(start("two/conv/kernel")?, 20.0);
+    assert_eq!(start("one_only/kernel")?, 10.0);
+    words(start("conv/kernel").map(drop), &["towers.h5", "`conv/kernel`", "one/conv/kernel"]);
+    Ok(())
+}

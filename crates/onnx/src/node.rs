@@ -41,9 +41,14 @@ impl<'w, 'a, 's, 'r> NodeWriter<'w, 'a, 's, 'r> {
         self.spec(i).shape.rank()
     }
 
+    /// The op that makes an input.
+    pub(crate) fn op_of(&self, i: usize) -> &'a Op {
+        &self.writer.source(self.node.inputs[i]).op
+    }
+
     /// The value of an input that is a constant.
     pub(crate) fn constant_input(&self, i: usize) -> Option<&'a Array> {
-        match &self.writer.source(self.node.inputs[i]).op {
+        match self.op_of(i) {
             Op::Constant(Constant(array)) => Some(array),
             _ => None,
         }

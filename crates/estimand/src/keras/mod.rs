@@ -79,9 +79,9 @@ pub use data::{Arrays, Data};
 pub use estimand_tensor::Limits;
 pub use evaluate::{Evaluate, Predict};
 #[cfg(feature = "keras_files")]
-pub(crate) use files::NamedWeights;
-#[cfg(feature = "keras_files")]
 pub use files::{ByName, LoadModel, LoadedByName, SaveModel, load_model, load_model_with};
+#[cfg(feature = "keras_files")]
+pub(crate) use files::{NamedWeights, cast};
 pub use fit::Fit;
 pub use history::{History, Logs};
 pub use input::Input;

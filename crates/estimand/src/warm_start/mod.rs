@@ -247,7 +247,7 @@ fn read<'a>(one: &Chosen<'a>, values: &Values, old_rows: &mut OldRows<'a>, seed:
         ),
         false => e,
     };
-    let old = values.read(&one.prev_name).map_err(absent)?;
+    let old = values.read(&one.prev_name, spec.dtype).map_err(absent)?;
     let Some((info, fresh)) = one.vocab else {
         if old.dtype() != spec.dtype || old.dims() != &spec.dims[..] {
             let (given, dims) = (old.dtype(), old.dims());

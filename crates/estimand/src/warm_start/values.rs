@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use estimand_checkpoint::BundleReader;
-use estimand_tensor::{Array, Error, Limits, Result};
+use estimand_tensor::{Array, DType, Error, Limits, Result};
 
 #[cfg(feature = "keras_files")]
-use crate::keras::NamedWeights;
+use crate::keras::{NamedWeights, cast};
 use crate::manifest::{self, Manifest};
 use crate::stored::Scopes;
 
@@ -58,11 +58,19 @@ impl Values {
         }
     }
 
-    pub(super) fn read(&self, variable: &str) -> Result<Array> {
+    /// Reads a variable. Keras' files may have its numbers with more or fewer digits than `dtype`.
+    #[cfg_attr(not(feature = "keras_files"), expect(unused_variables, reason = "checkpoints have one dtype"))]
+    pub(super) fn read(&self, variable: &str, dtype: DType) -> Result<Array> {
         match self {
             Values::Checkpoint(checkpoint) => checkpoint.read(variable),
             #[cfg(feature = "keras_files")]
-            Values::Keras(weights) => weights.read(variable),
+            Values::Keras(weights) => {
+                let found = weights.read(variable)?;
+                match found.dtype().is_float() == dtype.is_float() {
+                    true => cast(&found, dtype),
+                    false => Ok(found),
+                }
+            }
         }
     }
 }

@@ -37,6 +37,10 @@ pub(super) fn read(
                 format!("a node of a B-tree has the type {kind} and the level {level}, which is not expected");
             return Err(Error::data(message).help("the file is damaged"));
         }
+        // Datasets may share a tree. Nodes without entries would cost time in each of them.
+        if n == 0 && expected.is_some() {
+            return Err(Error::data("a node of a B-tree has no entries").help("the file is damaged"));
+        }
         limits.check_entries(entries.len() + usize::from(n), "entries in a B-tree")?;
         let entry_len = key_len as u64 + u64::from(widths.address);
         let body = metadata.block(address.saturating_add(header_len), u64::from(n) * entry_len)?;

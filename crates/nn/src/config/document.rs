@@ -10,6 +10,9 @@ use serde_json::Value;
 /// The deepest nesting of a document. A layer in a layer takes two, its initializer two more.
 const MAX_DEPTH: usize = 100;
 
+/// The most values of a document: each takes many more bytes in memory than in the text.
+const MAX_VALUES: usize = 1 << 23;
+
 /// The longest path that an error shows.
 const SHOWN: usize = 120;
 
@@ -22,6 +25,9 @@ pub fn parse(text: &str) -> Result<Value> {
     if let Some(path) = too_deep(text.as_bytes()) {
         let text = format!("the document is nested more than {MAX_DEPTH} deep");
         return Err(Error::config(text).context(format!("at {path}")));
+    }
+    if has_too_many_values(text.as_bytes()) {
+        return Err(Error::config(format!("the document has more than {MAX_VALUES} values")));
     }
     let words = bare_words(text.as_bytes());
     let quoted = replaced(text, &words, |word| format!("\"{word}\""));
@@ -130,6 +136,20 @@ fn too_deep(text: &[u8]) -> Option<String> {
         i += 1;
     }
     None
+}
+
+/// Before each value is a comma, or a bracket if it is the first of a list or an object.
+fn has_too_many_values(text: &[u8]) -> bool {
+    let (mut n, mut i) = (0, 0);
+    while i < text.len() && n <= MAX_VALUES {
+        match text[i] {
+            b',' | b'[' | b'{' => n += 1,
+            b'"' => i = closing_quote(text, i),
+            _ => {}
+        }
+        i += 1;
+    }
+    n > MAX_VALUES
 }
 
 fn path(text: &[u8], open: &[Open]) -> String {

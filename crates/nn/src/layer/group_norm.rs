@@ -4,8 +4,8 @@ use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{Dim, Error, Result, Shape};
 
 use super::weight_options::{BETA, GAMMA, WeightOptions, weight_setters};
-use super::{Build, Config, Layer, LayerCall, MODULE, config_setters, resolve_axis};
-use crate::config::{self, Described, Fields, Json, OneAxis};
+use super::{Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters, resolve_axis};
+use crate::config::{self, Described, Dialect, Fields, Json, OneAxis};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, with mean and variance over all places
 /// of a group of channels, row by row.
@@ -117,6 +117,11 @@ impl Layer for GroupNorm {
 
     fn to_json(&self) -> Result<Json> {
         config::write(MODULE, self)
+    }
+
+    /// TF: in Keras 3 it passes its mask on; in tf.keras a mask of steps does not fit its input.
+    fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
+        inputs.mask_of(0).filter(|_| inputs.mask_rules() == Dialect::Keras3).cloned()
     }
 
     fn build(&self, build: &mut Build<'_>) {

@@ -3,7 +3,8 @@
 
 use estimand_graph::Padding;
 use estimand_graph::op::{AvgPool, Conv2d, Conv2dBackpropInput, DepthwiseConv2d, MaxPool, PoolWindow, Resize, Window};
-use estimand_tensor::{Dim, Error, Result};
+use estimand_tensor::cpu::resize::Resize as Line;
+use estimand_tensor::{DType, Dim, Error, Result};
 
 use super::At;
 use crate::message::AttributeProto;
@@ -163,6 +164,10 @@ fn pool(
 /// Another height and width.
 pub(super) fn resize(at: &mut At<'_, '_, '_, '_>, op: &Resize) -> Result<String> {
     let (x, dims) = (at.x(0)?, at.dims(0));
+    let grows = |from: Dim, to: usize| from.known().is_some_and(|from| from > 0 && to.is_multiple_of(from));
+    if !op.bilinear && !(grows(dims[1], op.size.0) && grows(dims[2], op.size.1)) {
+        return nearest(at, op, x);
+    }
     let sizes = at.shape(&[dims[0], dims[3], op.size.0.into(), op.size.1.into()])?;
     let centres = if op.half_pixel_centers { "half_pixel" } else { "asymmetric" };
     let mut attributes = vec![
@@ -177,4 +182,38 @@ pub(super) fn resize(at: &mut At<'_, '_, '_, '_>, op: &Resize) -> Result<String>
     let x = channels_first(at, &x);
     let y = at.add_with("Resize", &[&x, "", "", &sizes], attributes);
     Ok(channels_last(at, &y))
+}
+
+/// Rows and columns by their numbers. `Resize` computes the nearest pixel in another way: where a
+/// centre is on the border of two pixels, rounding makes it take the other one. It is right only
+/// where each pixel is repeated.
+fn nearest(at: &mut At<'_, '_, '_, '_>, op: &Resize, mut x: String) -> Result<String> {
+    for (axis, to) in [(1, op.size.0), (2, op.size.1)] {
+        let pixels = match at.dims(0)[axis].known() {
+            Some(from) => {
+                let half_pixel_centers = op.half_pixel_centers;
+                let line = Line { from: [from; 2], to: [to; 2], channels: 1, align_corners: false, half_pixel_centers };
+                at.ints(line.nearest_pixels(0).map(|pixel| pixel as i64))?
+            }
+            None => nearest_pixels(at, op, at.dims(0)[axis], to)?,
+        };
+        x = at.add_with("Gather", &[&x, &pixels], vec![AttributeProto::int("axis", axis as i64)]);
+    }
+    Ok(x)
+}
+
+/// The nearest pixels of an axis whose size only the run knows, with the f32 arithmetic of our
+/// kernel.
+fn nearest_pixels(at: &mut At<'_, '_, '_, '_>, op: &Resize, from: Dim, to: usize) -> Result<String> {
+    let shift = if op.half_pixel_centers { 0.5 } else { 0.0 };
+    let places: Vec<f32> = (0..to).map(|i| i as f32 + shift).collect();
+    let (places, new, one) = (at.constant(&places.into())?, at.scalar(to as f32)?, at.scalar(1i64)?);
+    let old = at.size_number(from)?;
+    let last = at.add("Sub", &[&old, &one]);
+    let old = at.cast(&old, DType::I64, DType::F32);
+    let scale = at.add("Div", &[&old, &new]);
+    let pixels = at.add("Mul", &[&places, &scale]);
+    let pixels = at.add("Floor", &[&pixels]);
+    let pixels = at.cast(&pixels, DType::F32, DType::I64);
+    Ok(at.add("Min", &[&pixels, &last]))
 }

@@ -1,6 +1,7 @@
-//! Elements and rows by their indices.
+//! Elements and rows by their indices. An index below 0 is an error here; ONNX counts it from the
+//! end. So it becomes an index beyond the end, which is an error there, too.
 
-use estimand_graph::op::{Gather, OneHot, ScatterNd};
+use estimand_graph::op::{Gather, OneHot, Op, ScatterNd};
 use estimand_tensor::{DType, Dim, Result};
 
 use super::At;
@@ -9,7 +10,12 @@ use crate::message::AttributeProto;
 
 /// Slices of an axis.
 pub(super) fn gather(at: &mut At<'_, '_, '_, '_>, op: &Gather) -> Result<String> {
-    let (mut x, indices) = (at.x(0)?, at.wide(1)?);
+    let (mut x, mut indices) = (at.x(0)?, at.wide(1)?);
+    // A constant was checked when the graph was made.
+    if !matches!(at.op_of(1), Op::Constant(_) | Op::Range(_)) {
+        let n = at.size_number(at.dims(0)[op.axis])?;
+        indices = below_zero_beyond(at, &indices, &n)?;
+    }
     if op.batch_dims == 0 {
         return Ok(at.add_with("Gather", &[&x, &indices], vec![AttributeProto::int("axis", op.axis as i64)]));
     }
@@ -33,15 +39,30 @@ pub(super) fn gather(at: &mut At<'_, '_, '_, '_>, op: &Gather) -> Result<String>
     Ok(at.transpose(&found, &order.collect::<Vec<_>>()))
 }
 
+/// Indices, with the size of their axis in place of those below 0.
+fn below_zero_beyond(at: &mut At<'_, '_, '_, '_>, indices: &str, size: &str) -> Result<String> {
+    let zero = at.scalar(0i64)?;
+    let is_below = at.add("Less", &[indices, &zero]);
+    Ok(at.add("Where", &[&is_below, size, indices]))
+}
+
+/// Coordinates, the last axis of an input, into axes of these sizes.
+fn coordinates(at: &mut At<'_, '_, '_, '_>, i: usize, sizes: &[Dim]) -> Result<String> {
+    let coordinates = at.wide(i)?;
+    let n_axes = at.dims(i).last().and_then(|axes| axes.known()).unwrap_or(0);
+    let sizes = at.shape(&sizes[..n_axes])?;
+    below_zero_beyond(at, &coordinates, &sizes)
+}
+
 /// Elements and slices at coordinates.
 pub(super) fn gather_nd(at: &mut At<'_, '_, '_, '_>) -> Result<String> {
-    let (x, indices) = (at.x(0)?, at.wide(1)?);
+    let (x, indices) = (at.x(0)?, coordinates(at, 1, at.dims(0))?);
     Ok(at.add("GatherND", &[&x, &indices]))
 }
 
 /// Zeros with elements added at coordinates.
 pub(super) fn scatter_nd(at: &mut At<'_, '_, '_, '_>, op: &ScatterNd) -> Result<String> {
-    let (indices, updates) = (at.wide(0)?, at.x(1)?);
+    let (indices, updates) = (coordinates(at, 0, op.shape.dims())?, at.x(1)?);
     let zero = at.number(at.dtype(1), 0.0)?;
     let shape = at.shape(op.shape.dims())?;
     let zeros = at.filled(&zero, &shape);

@@ -28,6 +28,11 @@ pub use by_name::{ByName, LoadedByName};
 pub(crate) use named::NamedWeights;
 pub use options::{LoadModel, SaveModel};
 
+/// The most bytes that the names of all weights of a file may take in memory, a name with
+/// [`NAME`] bytes beside its text.
+const MAX_NAMES: usize = 1 << 27;
+const NAME: usize = 64;
+
 impl Model {
     /// Writes the weights to a `.weights.h5` file for a version of Keras;
     /// [`save_weights`](Model::save_weights) does it for Keras 3. Any other name that ends with

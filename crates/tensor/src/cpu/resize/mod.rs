@@ -54,6 +54,12 @@ impl Resize {
         (pixel as usize).min(self.from[axis] - 1)
     }
 
+    /// The input pixel of each output pixel along an axis, as [`resize_nearest`] takes them.
+    pub fn nearest_pixels(&self, axis: usize) -> impl Iterator<Item = usize> {
+        let (resize, scale) = (*self, self.scale(axis));
+        (0..self.to[axis]).map(move |i| resize.nearest(axis, scale, i))
+    }
+
     /// The number of values in one row and in a whole image of a height and width.
     fn sizes(&self, [height, width]: [usize; 2]) -> (usize, usize) {
         (product(&[width, self.channels]), product(&[height, width, self.channels]))

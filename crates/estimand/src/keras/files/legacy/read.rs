@@ -1,11 +1,14 @@
 //! Reading the legacy form.
 
+use std::collections::{HashMap, HashSet};
+
 use estimand_hdf5::Group;
 use estimand_tensor::{Array, Error, Result};
 
 use super::order::in_order;
 use super::stored::Stored;
 use super::{LAYER_NAMES, WEIGHT_NAMES, WEIGHTS, lists_layers};
+use crate::keras::files::{MAX_NAMES, NAME};
 use crate::keras::model::{Model, ModelLayer};
 
 impl Stored<'_> {
@@ -25,7 +28,8 @@ impl Stored<'_> {
     }
 }
 
-/// The layers of a file that have weights, in its order.
+/// The layers of a file that have weights, in its order. Groups may share a list of names, and
+/// lists their texts: each is small, all of them are not.
 pub(in crate::keras::files) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored<'a>>> {
     let inner;
     // A layer, too, may be called as the group is.
@@ -36,10 +40,15 @@ pub(in crate::keras::files) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored
             &inner
         }
     };
-    let mut all = Vec::new();
+    let (mut all, mut n_bytes) = (Vec::new(), 0);
     for name in names(root, LAYER_NAMES)? {
         let group = root.group(&name)?;
         let weights = names(&group, WEIGHT_NAMES)?;
+        n_bytes += weights.iter().map(|weight| name.len() + weight.len() + NAME).sum::<usize>();
+        if n_bytes > MAX_NAMES {
+            let text = format!("the names of the weights need more than {MAX_NAMES} bytes");
+            return Err(Error::data(text).help("the file is damaged"));
+        }
         if !weights.is_empty() {
             all.push(Stored { name, group, weights });
         }
@@ -48,7 +57,7 @@ pub(in crate::keras::files) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored
 }
 
 /// The names of all weights as variables of a model that is not known, and their paths in the file.
-/// A weight inside of a model of its own also has its short name.
+/// A weight inside of a model of its own also has its short name, unless two weights would have it.
 pub(in crate::keras::files) fn paths(root: &Group<'_>) -> Result<Vec<(String, String)>> {
     let (mut all, mut other) = (Vec::new(), Vec::new());
     for layer in stored(root)? {
@@ -72,7 +81,11 @@ pub(in crate::keras::files) fn paths(root: &Group<'_>) -> Result<Vec<(String, St
             }
         }
     }
-    all.extend(other);
+    let mut n_of: HashMap<String, usize> = HashMap::new();
+    for (name, _) in &other {
+        *n_of.entry(name.clone()).or_default() += 1;
+    }
+    all.extend(other.into_iter().filter(|(name, _)| n_of[name] == 1));
     Ok(all)
 }
 
@@ -122,6 +135,11 @@ pub(in crate::keras::files) fn names(group: &Group<'_>, attribute: &str) -> Resu
                 }
             }
         }
+    }
+    let mut known = HashSet::new();
+    if let Some(twice) = all.iter().find(|name| !known.insert(name.as_str())) {
+        let text = format!("`{attribute}` of {} has `{twice}` twice", group.path());
+        return Err(Error::data(text).help("the file is damaged"));
     }
     Ok(all)
 }
