@@ -460,11 +460,60 @@ fn strategies_can_be_replaced_and_hooks_added() -> Result<()> {
         .export_strategy(named("old"));
     let old = experiment.reset_export_strategies([named("new")]);
     assert_eq!(old.iter().map(|strategy| strategy.name().to_string()).collect::<Vec<_>>(), ["old"]);
+    // What it returns can be put back.
+    let new = experiment.reset_export_strategies(old);
+    assert_eq!(experiment.reset_export_strategies(new).len(), 1);
     experiment.extend_train_hooks([watch(&events, true)]);
     let exports = [experiment.test()?.exports, experiment.train_and_evaluate()?.exports];
     assert_eq!(exports, [[folder.path().join("export/new")], [folder.path().join("export/new")]]);
     let expected = ["train from 0", "trained to 1", "new true false", "train from 1", "trained to 3", "new true true"];
     assert_eq!(*events.borrow(), expected);
+    Ok(())
+}
+
+/// TensorFlow's saver notifies the listener that evaluates and exports before those of the
+/// experiment, which may read the newest export.
+#[test]
+fn listeners_follow_the_export_of_a_checkpoint() -> Result<()> {
+    struct AfterSave(Events);
+    impl CheckpointListener for AfterSave {
+        fn after_save(&mut self, _session: &TrainSession, step: u64) -> Result<bool> {
+            self.0.borrow_mut().push(format!("listener at {step}"));
+            Ok(false)
+        }
+    }
+    let (folder, events) = (Folder::new(), Events::default());
+    let of_export = events.clone();
+    Experiment::new(estimator(config(&folder, Some(2))), rows(None), rows(Some(1)))
+        .train_steps(2)
+        .checkpoint_and_export()
+        .listener(AfterSave(events.clone()))
+        .export_strategy(ExportStrategy::new("all", move |export| {
+            of_export.borrow_mut().push(format!("export at {}", export.metrics.global_step()));
+            Ok(Some(export.path.clone()))
+        }))
+        .train_and_evaluate()?;
+    assert_eq!(*events.borrow(), ["export at 0", "listener at 0", "export at 2", "listener at 2"]);
+    Ok(())
+}
+
+/// With `output_dir` the function decides about the estimator; TensorFlow 1.15 compares its
+/// configuration only with a `run_config` that was given.
+#[test]
+fn an_estimator_may_have_another_folder_than_output_dir() -> Result<()> {
+    let folder = Folder::new();
+    let model = folder.path().join("model");
+    let make = |config: RunConfig, _: HParams| {
+        assert_eq!(config.model_dir.as_deref(), Some(folder.path()));
+        let estimator = Estimator::new(linear).config(config.model_dir(&model)).build()?;
+        Ok(Experiment::new(estimator, rows(None), rows(Some(1))).train_steps(2))
+    };
+    let result = learn_runner::run(make, Options::new().output_dir(folder.path()))?;
+    assert_eq!(result.metrics.map(|metrics| metrics.global_step()), Some(2));
+    assert!(model.join("model.ckpt-2.index").exists());
+    let config = RunConfig::new().model_dir(folder.path());
+    let error = learn_runner::run(make, Options::new().run_config(config)).unwrap_err().to_string();
+    assert!(error.contains("`RunConfig` instance is expected to be used"), "{error}");
     Ok(())
 }
 

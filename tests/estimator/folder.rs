@@ -1,17 +1,19 @@
 //! The model folder: one trainer, any number of readers, and no damage by a kill, a copy or a
 //! divergence.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use estimand::graph::Minimize;
 use estimand::graph::checkpoint::{self, CheckpointState};
-use estimand::hook::{CheckpointListener, Hook, HookContext};
+use estimand::hook::{CheckpointListener, CheckpointSaverHook, Hook, HookContext};
 use estimand::prelude::*;
 use estimand::report::Report;
 use estimand::tensor::ErrorKind;
-use estimand::{FolderLock, MissingState};
+use estimand::{FolderLock, MissingState, TrainSession};
 
 use crate::killed;
 use crate::models::{Folder, line, linear};
@@ -87,6 +89,39 @@ fn a_second_training_in_one_folder_is_refused() -> Result<()> {
     // The folder is free again, and whoever says so is not asked.
     model(folder.path(), config().folder_lock(FolderLock::Ignore)).train(TrainSpec::new(rows()).max_steps(5))?;
     assert_eq!(folder.steps().last(), Some(&5));
+    Ok(())
+}
+
+/// Only the built model says that it saves: the training then holds the folder, tells listeners,
+/// and keeps what `Estimator::open` and a resumed training need. TensorFlow looks at the hooks of
+/// the model, too.
+#[test]
+fn a_model_that_saves_by_itself_holds_its_folder() -> Result<()> {
+    struct Saved(Rc<RefCell<Vec<u64>>>);
+    impl CheckpointListener for Saved {
+        fn after_save(&mut self, _session: &TrainSession, step: u64) -> Result<bool> {
+            self.0.borrow_mut().push(step);
+            Ok(false)
+        }
+    }
+    let folder = Folder::new();
+    let path = folder.path().to_path_buf();
+    let saving = |cx: &ModelFnContext<'_>| Ok(linear(cx)?.training_hook(CheckpointSaverHook::new(Every::Steps(2))));
+    let make = || {
+        let config = RunConfig::new().tf_random_seed(1).save_checkpoints(Every::Never);
+        Estimator::new(saving).config(config).model_dir(&path).build()
+    };
+    let hook = once(|_| {
+        let error = make()?.train(TrainSpec::new(rows()).steps(1)).unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::Busy { path: path.clone() });
+        assert!(path.join("unfinished.json").exists());
+        Ok(())
+    });
+    let steps = Rc::new(RefCell::new(Vec::new()));
+    make()?.train(TrainSpec::new(rows()).max_steps(4).hook(hook).listener(Saved(steps.clone())))?;
+    assert_eq!(*steps.borrow(), [0, 2, 4]);
+    assert_eq!(folder.steps(), [0, 2, 4]);
+    assert!(path.join("estimator.json").exists() && !path.join("unfinished.json").exists());
     Ok(())
 }
 

@@ -1,12 +1,15 @@
 //! k-means against TensorFlow's, step by step; its beginnings, its mistakes.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use estimand::export::Receiver;
 use estimand::graph::checkpoint::{BundleReader, write_text};
 use estimand::graph::saved_model::SavedModel;
 use estimand::prelude::*;
 use estimand::premade::{DistanceMetric, InitialClusters, KMeansEstimator};
+use estimand::tensor::Batch;
 use estimand_fixture::{Case, cases_of};
 
 use crate::fixture::array;
@@ -216,6 +219,67 @@ fn a_function_may_choose_the_centers() -> Result<()> {
     kmeans.train(TrainSpec::new(data.batch(2)).steps(1))?;
     let reader = BundleReader::open(folder.path().join("model.ckpt-0"))?;
     assert_eq!(reader.read("clusters")?.to_f64_vec()?, [1.0, 5.0, 9.0]);
+    Ok(())
+}
+
+/// TensorFlow gives the function the points as they are, also where the distance looks at their
+/// directions; the centers that it returns are scaled to the length 1.
+#[test]
+fn a_function_sees_points_as_they_are_given() -> Result<()> {
+    let folder = Folder::new();
+    let initial = InitialClusters::from_fn(|points, _| {
+        assert_eq!(points.to_f64_vec()?, [3.0, 4.0, 0.0, 2.0]);
+        Ok(points.clone())
+    });
+    let kmeans = seeded(2, initial, &folder).distance_metric(DistanceMetric::Cosine).build()?;
+    let points = Array::from_vec([2, 2], vec![3f32, 4.0, 0.0, 2.0])?;
+    kmeans.train(TrainSpec::new(Dataset::from_arrays([("x", points)]).batch(2)).steps(1))?;
+    let reader = BundleReader::open(folder.path().join("model.ckpt-0"))?;
+    near("first centers", &reader.read("clusters")?.to_f64_vec()?, &[0.6, 0.8, 0.0, 1.0]);
+    Ok(())
+}
+
+/// TensorFlow 1.15 and 2.15: `mini_batch_steps_per_iteration` counts only with mini-batches. One
+/// step of case 118 moves each center to the mean of its rows, less `rows / (rows + 1e-6)` of it.
+#[test]
+fn a_full_batch_stays_one() -> Result<()> {
+    let rows = vec![0f32, 0.0, 0.0, 1.0, 10.0, 10.0, 10.0, 11.0];
+    let data = Dataset::from_arrays([("point", Array::from_vec([4, 2], rows)?)]);
+    let initial = || Array::from_vec([2, 2], vec![0f32, 0.0, 10.0, 10.0]).unwrap();
+    let setters: [fn(KMeans) -> KMeans; 2] = [
+        |kmeans| kmeans.full_batch().mini_batch_steps_per_iteration(1),
+        |kmeans| kmeans.mini_batch_steps_per_iteration(3).full_batch(),
+    ];
+    for set in setters {
+        let folder = Folder::new();
+        let kmeans = set(KMeans::new(2).initial_clusters(initial()).model_dir(folder.path())).build()?;
+        kmeans.train(TrainSpec::new(data.batch(4)).steps(1))?;
+        near("centers", &kmeans.cluster_centers()?.to_f64_vec()?, &[0.0, 0.49999976, 9.999995, 10.499995]);
+    }
+    Ok(())
+}
+
+/// An input that fails for a moment while the centers are chosen: the same centers.
+#[test]
+fn the_choice_of_centers_goes_on_after_a_transient_error() -> Result<()> {
+    let centers = |failures: &'static [u64], retries: u32| -> Result<Vec<f64>> {
+        let calls = Arc::new(AtomicU64::new(0));
+        let data = blobs(80).batch(8).map(move |batch: Batch| match calls.fetch_add(1, Ordering::SeqCst) {
+            call if failures.contains(&call) => Err(Error::data("the server is busy").transient()),
+            _ => Ok(batch),
+        });
+        let folder = Folder::new();
+        let config = RunConfig::new().tf_random_seed(5).input_retries(retries).input_threads(1);
+        let kmeans = KMeans::new(4).initial_clusters(PARALLEL).config(config).model_dir(folder.path()).build()?;
+        kmeans.train(TrainSpec::new(data).steps(1))?;
+        BundleReader::open(folder.path().join("model.ckpt-0"))?.read("clusters")?.to_f64_vec()
+    };
+    let expected = centers(&[], 0)?;
+    for failures in [&[6][..], &[4, 5, 19], &[30]] {
+        assert_eq!(centers(failures, 3)?, expected, "failures at {failures:?}");
+    }
+    let error = centers(&[6], 0).unwrap_err().to_string();
+    assert!(error.contains("the server is busy") && error.contains("RunConfig::input_retries"), "{error}");
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use estimand::events::{EventReader, SummaryValue, What};
-use estimand::graph::Role;
+use estimand::graph::{Clip, Role};
 use estimand::hook::{Hook, HookContext};
 use estimand::prelude::*;
 use estimand::{AdaptiveClipping, OptimizeLoss, OptimizerSummary};
@@ -273,6 +273,31 @@ fn a_function_clips() -> Result<()> {
     let mut session = Session::new(&graph)?;
     session.run(&[&train], &[])?;
     assert_eq!(session.value("w")?.as_slice::<f32>()?, [-1.0, 0.5]);
+    Ok(())
+}
+
+/// The squares of gradients are infinite, and so is their norm: TensorFlow 1.15 (and 2.15, for the
+/// `global_clipnorm` of an optimizer) makes all gradients NaN, so that the training ends. The norm
+/// of one variable, `clipnorm`, makes them 0, here and there.
+#[test]
+fn an_infinite_norm_is_not_hidden() -> Result<()> {
+    let values = |make: fn(&Tensor) -> Tensor| -> Result<(Vec<f32>, f32)> {
+        let graph = Graph::new();
+        let (w, v) = (graph.variable("w", [2], Initializer::Zeros), graph.variable("v", [], Initializer::Zeros));
+        let train = make(&((&w * graph.constant([1e20f32, 1.0])).sum() + &v));
+        let mut session = Session::new(&graph)?;
+        session.run(&[&train], &[])?;
+        Ok((session.value("w")?.as_slice::<f32>()?.to_vec(), session.value("v")?.item::<f32>()?))
+    };
+    for make in [
+        |loss: &Tensor| OptimizeLoss::new(loss, Optimizer::new(Sgd::default(), 1.0)).clip_gradients(5.0).train_op(),
+        |loss: &Tensor| Optimizer::new(Sgd::default(), 1.0).clip(Clip::GlobalNorm(5.0)).minimize(loss),
+    ] {
+        let (w, v) = values(make)?;
+        assert!(w.iter().all(|w| w.is_nan()) && v.is_nan(), "{w:?} {v}");
+    }
+    let by_variable = values(|loss| Optimizer::new(Sgd::default(), 1.0).clip(Clip::Norm(5.0)).minimize(loss))?;
+    assert_eq!(by_variable, (vec![0.0, 0.0], -1.0));
     Ok(())
 }
 

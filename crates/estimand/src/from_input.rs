@@ -6,10 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use estimand_data::Stream;
 use estimand_engine::Compiled;
 use estimand_graph::Tensor;
-use estimand_tensor::{Array, Error, ErrorKind, Result};
+use estimand_tensor::{Array, Batch, Error, Result};
 
 use crate::feeding::{Binding, HookFeeds, Placeholders};
 use crate::session::TrainSession;
@@ -34,6 +33,15 @@ pub(crate) trait InputInitializer {
 
     /// Called at the end of the input.
     fn end(&mut self) -> Result<Wants>;
+}
+
+/// An input that is read from its beginning, beside the training.
+pub(crate) trait FromBeginning {
+    /// The next batch, or `None` at the end. Fails if a signal asks for the end.
+    fn next(&mut self) -> Result<Option<Batch>>;
+
+    /// Goes back to the beginning.
+    fn restart(&mut self);
 }
 
 /// The tensor whose values are looked at, and who looks at them.
@@ -62,25 +70,14 @@ impl InputChoice {
         Ok(InputChoice { compiled, binding, initializer: wanted.initializer })
     }
 
-    /// Reads batches until the initializer has chosen, and sets the variables. `open` opens the
-    /// input at its beginning, `is_interrupted` says whether a signal asks for the end.
-    pub(crate) fn choose(
-        mut self,
-        session: &mut TrainSession,
-        open: impl Fn() -> Result<Box<dyn Stream>>,
-        is_interrupted: impl Fn() -> bool,
-    ) -> Result<()> {
+    /// Reads batches until the initializer has chosen, and sets the variables.
+    pub(crate) fn choose(mut self, session: &mut TrainSession, mut input: impl FromBeginning) -> Result<()> {
         let place = |error: Error| error.context("in the initial values that the model chooses from its input");
         self.initializer.begin(session.seed());
-        let mut stream = open()?;
         loop {
-            if is_interrupted() {
-                let text = "training was interrupted before its first step, while initial values were chosen";
-                return Err(Error::new(ErrorKind::Interrupted, text).help("run the program again"));
-            }
-            let wants = match stream.pull(1)? {
-                Some(item) => {
-                    let feeds = self.compiled.prepare(self.binding.bind(&item.batch, &HookFeeds::new())?)?;
+            let wants = match input.next()? {
+                Some(batch) => {
+                    let feeds = self.compiled.prepare(self.binding.bind(&batch, &HookFeeds::new())?)?;
                     let mut outputs = Vec::new();
                     session.run(&self.compiled, &feeds, &mut outputs)?;
                     self.initializer.batch(&outputs[0])
@@ -89,7 +86,7 @@ impl InputChoice {
             };
             match wants.map_err(place)? {
                 Wants::Next => {}
-                Wants::Restart => stream = open()?,
+                Wants::Restart => input.restart(),
                 Wants::Done(values) => {
                     return values.iter().try_for_each(|(name, value)| session.set_value(name, value)).map_err(place);
                 }

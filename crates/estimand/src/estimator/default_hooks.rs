@@ -14,8 +14,7 @@ pub(super) fn all<'a>(
     max_steps: Option<u64>,
 ) -> Vec<Box<dyn Hook + 'a>> {
     let mut hooks: Vec<Box<dyn Hook + 'a>> = Vec::new();
-    let own_saver =
-        users.iter().chain(&spec.training_hooks).chain(&spec.training_chief_hooks).any(|h| h.saves_checkpoints());
+    let own_saver = users.iter().any(|hook| hook.saves_checkpoints()) || saves(spec);
     if !own_saver && !config.save_checkpoints.is_never() {
         hooks.push(Box::new(CheckpointSaverHook::new(config.save_checkpoints)));
     }
@@ -41,6 +40,11 @@ pub(super) fn all<'a>(
     }
     own(&mut hooks, &mut spec.training_hooks);
     hooks
+}
+
+/// Whether a hook of the model saves checkpoints.
+pub(super) fn saves(spec: &EstimatorSpec) -> bool {
+    spec.training_hooks.iter().chain(&spec.training_chief_hooks).any(|hook| hook.saves_checkpoints())
 }
 
 /// Adds the hooks of the model.

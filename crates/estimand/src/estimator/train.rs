@@ -5,11 +5,11 @@ use estimand_data::{Dataset, Position};
 use estimand_tensor::{Error, ErrorKind, FeatureSpec, Mode, Result, warn};
 use tracing::info;
 
-use super::Estimator;
 use super::build::Opened;
 use super::train_input::nothing_to_train_on;
 use super::train_loop::{INPUT_ENDED, Run};
 use super::train_spec::{Finished, TrainSpec};
+use super::{Estimator, default_hooks};
 use crate::hook::Stop;
 use crate::input_fn::InputFn;
 use crate::kept_rows::{KeptRows, TrainingRows};
@@ -48,6 +48,11 @@ impl Estimator {
         let place = reader.as_ref().map(InputPlace::read).transpose()?.unwrap_or_default();
         let (opened, place) = self.open_training_input(&*spec.input, seed, place, killed.is_some())?;
         let built = self.build(Mode::Train, &opened.spec)?;
+        if !saves && default_hooks::saves(&built.spec) {
+            // Begins again with the lock, and with all that a training with checkpoints keeps.
+            spec.model_saves = true;
+            return self.train(spec);
+        }
         let report = spec.report.take();
         let input = saves.then(|| training_rows(&opened));
         let steps = spec.count_steps(saved_step.unwrap_or(0), killed.as_ref());

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use estimand_data::{Dataset, InputContext, Position, Stream};
 use estimand_engine::Compiled;
-use estimand_tensor::{Error, Result, warn};
+use estimand_tensor::{Batch, Error, ErrorKind, Result, warn};
 
 use super::build::Opened;
 use crate::RunConfig;
 use crate::feeding::{BatchNumbers, Binding, Fed, Feeder};
+use crate::from_input::FromBeginning;
 use crate::signal::Guard;
 
 /// The pause before the first retry. Each following pause is twice as long, up to the longest.
@@ -48,11 +49,6 @@ impl TrainInput {
         let n_threads = config.n_input_threads();
         let feeder = Feeder::new(first, stream, binding.clone(), step.clone(), n_threads);
         TrainInput { data, cx, binding, step, n_threads, n_retries: config.input_retries, feeder, is_late }
-    }
-
-    /// Opens the input once more, at its beginning. The batches of the training stay as they are.
-    pub(super) fn open_anew(&self) -> Result<Box<dyn Stream>> {
-        self.data.open(&self.cx, &Position::default())
     }
 
     /// Returns a position together with the names of its pipeline stages.
@@ -98,28 +94,13 @@ impl TrainInput {
 
     /// Reopens the input if the error is transient. The model is complete in memory, so no step is
     /// lost. TensorFlow goes back to the last checkpoint.
-    fn retry(&mut self, mut error: Error, behind: &Position, signals: &Guard) -> Result<Next> {
-        let mut pause = FIRST_PAUSE;
-        for retry in 1..=self.n_retries {
-            if !error.is_transient() {
-                return Err(error);
-            }
-            let n = self.n_retries;
-            warn!("The input is opened again in {pause:?}, retry {retry} of {n}: {}", error.message());
-            if !wait(pause, signals) {
-                return Ok(Next::Interrupted);
-            }
-            pause = (pause * 2).min(LONGEST_PAUSE);
-            match self.reopen(behind).and_then(|()| self.feeder.next()) {
-                Ok(Some(fed)) => return Ok(Next::Batch(fed)),
-                Ok(None) => return Ok(Next::End),
-                Err(again) => error = again,
-            }
-        }
-        Err(match (error.is_transient(), self.n_retries) {
-            (true, 0) => error.help("the error may be temporary: set RunConfig::input_retries to open the input again"),
-            (true, n) => error.context(format!("after {n} retries")),
-            (false, _) => error,
+    fn retry(&mut self, error: Error, behind: &Position, signals: &Guard) -> Result<Next> {
+        let n_retries = self.n_retries;
+        let found = retried(error, n_retries, signals, || self.reopen(behind).and_then(|()| self.feeder.next()))?;
+        Ok(match found {
+            Some(Some(fed)) => Next::Batch(fed),
+            Some(None) => Next::End,
+            None => Next::Interrupted,
         })
     }
 
@@ -128,6 +109,88 @@ impl TrainInput {
         self.feeder = Feeder::new(None, stream, self.binding.clone(), self.step.clone(), self.n_threads);
         Ok(())
     }
+}
+
+/// The batches of the input once more, from its beginning. Those of the training stay as they are.
+pub(super) struct Anew<'a> {
+    input: &'a TrainInput,
+    signals: &'a Guard,
+    stream: Option<Box<dyn Stream>>,
+    /// Where the next batch begins.
+    place: Position,
+}
+
+impl<'a> Anew<'a> {
+    pub(super) fn new(input: &'a TrainInput, signals: &'a Guard) -> Anew<'a> {
+        Anew { input, signals, stream: None, place: Position::default() }
+    }
+
+    fn pull(&mut self) -> Result<Option<Batch>> {
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => none.insert(self.input.data.open(&self.input.cx, &self.place)?),
+        };
+        let Some(item) = stream.pull(1)? else { return Ok(None) };
+        self.place = item.after;
+        Ok(Some(item.batch))
+    }
+}
+
+impl FromBeginning for Anew<'_> {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let interrupted = || {
+            let text = "training was interrupted before its first step, while initial values were chosen";
+            Error::new(ErrorKind::Interrupted, text).help("run the program again")
+        };
+        if self.signals.requested().is_some() {
+            return Err(interrupted());
+        }
+        let (n_retries, signals) = (self.input.n_retries, self.signals);
+        match self.pull() {
+            Ok(batch) => Ok(batch),
+            Err(error) => {
+                let again = || {
+                    self.stream = None;
+                    self.pull()
+                };
+                retried(error, n_retries, signals, again)?.ok_or_else(interrupted)
+            }
+        }
+    }
+
+    fn restart(&mut self) {
+        (self.stream, self.place) = (None, Position::default());
+    }
+}
+
+/// Reads again after a transient error, up to `n_retries` times, each time after a longer pause.
+/// `None` if a signal arrived meanwhile.
+fn retried<T>(
+    mut error: Error,
+    n_retries: u32,
+    signals: &Guard,
+    mut read: impl FnMut() -> Result<T>,
+) -> Result<Option<T>> {
+    let mut pause = FIRST_PAUSE;
+    for retry in 1..=n_retries {
+        if !error.is_transient() {
+            return Err(error);
+        }
+        warn!("The input is opened again in {pause:?}, retry {retry} of {n_retries}: {}", error.message());
+        if !wait(pause, signals) {
+            return Ok(None);
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        match read() {
+            Ok(found) => return Ok(Some(found)),
+            Err(again) => error = again,
+        }
+    }
+    Err(match (error.is_transient(), n_retries) {
+        (true, 0) => error.help("the error may be temporary: set RunConfig::input_retries to open the input again"),
+        (true, n) => error.context(format!("after {n} retries")),
+        (false, _) => error,
+    })
 }
 
 /// Waits for a time. Returns whether no signal arrived meanwhile.

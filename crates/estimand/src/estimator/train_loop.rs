@@ -10,7 +10,7 @@ use tracing::info;
 
 use super::build::{BuiltModel, Opened};
 use super::programs::Programs;
-use super::train_input::{Next, TrainInput};
+use super::train_input::{Anew, Next, TrainInput};
 use super::train_spec::{Finished, TrainSpec};
 use super::{Estimator, default_hooks};
 use crate::console::Progress;
@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
         estimator.initialize(&mut self.session, std::mem::take(&mut self.initial_values))?;
         let Run { session, input, signals, from_input, .. } = self;
         match from_input.take() {
-            Some(choice) => choice.choose(session, || input.open_anew(), || signals.requested().is_some()),
+            Some(choice) => choice.choose(session, Anew::new(input, signals)),
             None => Ok(()),
         }
     }

@@ -22,13 +22,16 @@ pub struct TrainSpec<'a> {
     pub(super) hooks: Vec<Box<dyn Hook + 'a>>,
     pub(super) listeners: Vec<Box<dyn CheckpointListener + 'a>>,
     pub(super) report: Option<Dataset>,
+    /// Whether a hook of the model saves checkpoints, which is known when the model is built.
+    pub(super) model_saves: bool,
 }
 
 impl<'a> TrainSpec<'a> {
     /// Trains on an input until it ends.
     pub fn new(input: impl InputFn + 'a) -> TrainSpec<'a> {
         let (hooks, listeners) = (Vec::new(), Vec::new());
-        TrainSpec { input: Box::new(input), steps: None, max_steps: None, hooks, listeners, report: None }
+        let input = Box::new(input);
+        TrainSpec { input, steps: None, max_steps: None, hooks, listeners, report: None, model_saves: false }
     }
 
     /// Trains for `n` more steps. By default, until the input ends. If the run is killed before its
@@ -56,6 +59,12 @@ impl<'a> TrainSpec<'a> {
         self
     }
 
+    /// Adds a listener that is notified before those that were added so far.
+    pub(crate) fn first_listener(mut self, listener: impl CheckpointListener + 'a) -> TrainSpec<'a> {
+        self.listeners.insert(0, Box::new(listener));
+        self
+    }
+
     /// Writes the [report](crate::report) to `report.html` in the model folder, whether or not the
     /// training succeeds. The report analyses the columns of `data`: the rows of the input before
     /// `repeat` and `batch`. By default, no report is written.
@@ -67,7 +76,9 @@ impl<'a> TrainSpec<'a> {
     /// Returns whether any setting requests checkpoints. A training without them, such as that of a
     /// worker beside the chief, needs no lock.
     pub(crate) fn saves_checkpoints(&self, config: &RunConfig) -> bool {
-        !config.save_checkpoints.is_never() || self.hooks.iter().any(|hook| hook.saves_checkpoints())
+        self.model_saves
+            || !config.save_checkpoints.is_never()
+            || self.hooks.iter().any(|hook| hook.saves_checkpoints())
     }
 
     /// Returns the number of requested steps and the step at which they end, if steps are counted.

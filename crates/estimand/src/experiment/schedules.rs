@@ -65,8 +65,9 @@ impl Experiment<'_> {
         // TF: it looks at the configuration, so a saver among the hooks does not count here.
         // (fixture `experiment`)
         if self.checkpoint_and_export && is_configured {
+            // TF: it is notified before the listeners of the experiment.
             let (listener, last) = EvaluateSaved::new(self);
-            let finished = self.train_after(Some(0.0), |spec| spec.listener(listener))?;
+            let finished = self.train_after(Some(0.0), |spec| spec.first_listener(listener))?;
             return Ok(ExperimentResult { finished: Some(finished), ..last.take() });
         }
         let saves = is_configured || self.train_hooks.iter().any(SharedHook::saves_checkpoints);

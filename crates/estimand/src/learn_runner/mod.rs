@@ -92,6 +92,8 @@ pub fn run<'a>(
     options: Options,
 ) -> Result<ExperimentResult> {
     let Options { output_dir, schedule, run_config, hparams } = options;
+    // TF: with `output_dir`, the function may make an estimator with any configuration.
+    let is_config = run_config.is_some();
     let (config, hparams) = match (output_dir, run_config) {
         (Some(_), Some(_)) => {
             return Err(Error::config("Cannot provide both `output_dir` and `run_config`")
@@ -122,10 +124,12 @@ pub fn run<'a>(
     };
     let schedule = schedule.as_deref().map(Schedule::named).transpose()?;
     let mut experiment = experiment_fn(config.clone(), hparams)?;
-    check_config(&config, &experiment)?;
+    if is_config {
+        check_config(&config, &experiment)?;
+    }
     let schedule = match schedule {
         Some(schedule) => schedule,
-        None => Schedule::of(&config)?,
+        None => Schedule::of(experiment.estimator().config())?,
     };
     info!("Running the schedule {} of the experiment.", schedule.name());
     schedule.run(&mut experiment)

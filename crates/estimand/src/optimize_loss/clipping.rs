@@ -60,7 +60,8 @@ impl ClipGradients<'_> {
                 positive("clip_gradients", limit, "leave clip_gradients out to limit nothing")?;
                 // TF: limit / max(norm, limit), so that gradients of norm 0 stay.
                 let norm = global_norm(&pairs)?;
-                let factor = norm.maximum(limit).reciprocal() * limit;
+                // An infinite norm makes all gradients NaN: 0 would hide that training has failed.
+                let factor = norm.maximum(limit).reciprocal() * limit + (&norm - &norm);
                 Ok(scaled(pairs, &factor))
             }
             ClipGradients::Adaptive(adaptive) => adaptive.apply(graph, pairs, global_step, summaries, effects),

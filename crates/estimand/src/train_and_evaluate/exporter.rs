@@ -71,6 +71,32 @@ pub trait Exporter {
     fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>>;
 }
 
+impl<E: Exporter + ?Sized> Exporter for Box<E> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn check(&self) -> Result<()> {
+        (**self).check()
+    }
+
+    fn evaluated(&mut self, metrics: &Metrics) -> Result<()> {
+        (**self).evaluated(metrics)
+    }
+
+    fn state(&self) -> Option<String> {
+        (**self).state()
+    }
+
+    fn restore(&mut self, state: &str) -> Result<()> {
+        (**self).restore(state)
+    }
+
+    fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>> {
+        (**self).export(export)
+    }
+}
+
 /// The argument of an exporter.
 #[non_exhaustive]
 #[derive(Clone, Debug)]

@@ -34,11 +34,11 @@ pub(super) fn clipped(
         .map(|g| g.unary(Unary::Square, site).reduce(Reduction::Sum, AxisSet::all(g.rank()), false, site))
         .collect();
     let global = squares.iter().cloned().reduce(|a, b| a.binary(Binary::Add, &b, site));
-    let limit_norm = |g: &Tensor, square: &Tensor, limit: f64| {
+    let factor = |g: &Tensor, square: &Tensor, limit: f64| {
         // TF: g * limit / max(norm, limit); a gradient of norm 0 is unchanged.
         let limit = g.number(limit, site);
-        let norm = square.unary(Unary::Sqrt, site).binary(Binary::Maximum, &limit, site);
-        g.binary(Binary::Mul, &limit.binary(Binary::Div, &norm, site), site)
+        let norm = square.unary(Unary::Sqrt, site);
+        (limit.binary(Binary::Div, &norm.binary(Binary::Maximum, &limit, site), site), norm)
     };
     pairs
         .into_iter()
@@ -49,8 +49,13 @@ pub(super) fn clipped(
                     let (low, high) = (g.number(-limit, site), g.number(limit, site));
                     g.binary(Binary::Minimum, &high, site).binary(Binary::Maximum, &low, site)
                 }
-                Clip::Norm(limit) => limit_norm(g, &square, limit),
-                Clip::GlobalNorm(limit) => limit_norm(g, global.as_ref().unwrap_or(&square), limit),
+                Clip::Norm(limit) => g.binary(Binary::Mul, &factor(g, &square, limit).0, site),
+                Clip::GlobalNorm(limit) => {
+                    let (factor, norm) = factor(g, global.as_ref().unwrap_or(&square), limit);
+                    // TF: an infinite norm makes all gradients NaN. 0 would hide the failure.
+                    let not_finite = norm.binary(Binary::Sub, &norm, site);
+                    g.binary(Binary::Mul, &factor.binary(Binary::Add, &not_finite, site), site)
+                }
             };
             (id, gradient.map_values(limited))
         })

@@ -94,6 +94,8 @@ pub(crate) struct Settings {
 #[must_use]
 pub struct KMeans {
     settings: Settings,
+    full_batch: bool,
+    mini_batch_steps_per_iteration: u64,
     model_dir: Option<PathBuf>,
     config: RunConfig,
     params: HParams,
@@ -107,6 +109,8 @@ impl KMeans {
     pub fn new(n_clusters: usize) -> KMeans {
         KMeans {
             settings: Settings::new(n_clusters),
+            full_batch: false,
+            mini_batch_steps_per_iteration: 1,
             model_dir: None,
             config: RunConfig::new(),
             params: HParams::new(),
@@ -136,14 +140,14 @@ impl KMeans {
     /// Moves each center to the mean of its rows in every step. Each batch must then hold the whole
     /// input. By default, a step is a mini-batch, and centers move by a running mean of their rows.
     pub fn full_batch(mut self) -> KMeans {
-        self.settings.batches = Batches::Full;
+        self.full_batch = true;
         self
     }
 
     /// Sets the number of mini-batches after which rows are compared with the moved centers. The
-    /// running means begin anew then. By default, 1.
+    /// running means begin anew then. By default, 1. It does not matter for a full batch.
     pub fn mini_batch_steps_per_iteration(mut self, n: u64) -> KMeans {
-        self.settings.batches = Batches::Mini { steps_per_iteration: n };
+        self.mini_batch_steps_per_iteration = n;
         self
     }
 
@@ -189,7 +193,11 @@ impl KMeans {
 
     /// Checks all settings and makes the estimator. Nothing is built or read yet.
     pub fn build(self) -> Result<KMeansEstimator> {
-        let KMeans { settings, model_dir, config, params, site } = self;
+        let KMeans { mut settings, full_batch, mini_batch_steps_per_iteration, model_dir, config, params, site } = self;
+        settings.batches = match full_batch {
+            true => Batches::Full,
+            false => Batches::Mini { steps_per_iteration: mini_batch_steps_per_iteration },
+        };
         settings.check().map_err(|error| error.at_unless_placed(site))?;
         let distance = settings.distance;
         let mut builder = Arc::new(settings).estimator(site).config(config).params(params);

@@ -34,10 +34,10 @@ const EPSILON: f64 = 1e-6;
 /// Builds the model of a mode.
 pub(super) fn spec(settings: &Settings, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     check_input(cx)?;
-    let points = settings.points(cx)?;
+    let given = settings.points(cx)?;
     let points = match settings.distance {
-        DistanceMetric::SquaredEuclidean => points,
-        DistanceMetric::Cosine => normalized(&points),
+        DistanceMetric::SquaredEuclidean => given.clone(),
+        DistanceMetric::Cosine => normalized(&given),
     };
     cx.graph().check()?;
     let n_features = points.shape().dims()[1].known().ok_or_else(|| {
@@ -70,7 +70,9 @@ pub(super) fn spec(settings: &Settings, cx: &ModelFnContext<'_>) -> Result<Estim
             spec = spec.training_hook(RelativeTolerance::new(tolerance));
         }
         if let Some(chooser) = Chooser::new(settings, centers.names) {
-            spec = spec.initialized_from_input(FromInput { tensor: points, initializer: Box::new(chooser) });
+            // TF: a function of the user sees the points as they are given.
+            let tensor = if matches!(settings.initial_clusters, InitialClusters::Chosen(_)) { given } else { points };
+            spec = spec.initialized_from_input(FromInput { tensor, initializer: Box::new(chooser) });
         }
     }
     Ok(spec)
