@@ -46,7 +46,8 @@ const MAX_COMPARISONS: usize = 256;
 const MAX_STEPS: usize = 1_000_000;
 
 /// Layers that pass masks on by rules of their own.
-const PASSING: [&str; 5] = ["AdditiveAttention", "Attention", "Normalization", "Rescaling", "TimeDistributed"];
+const PASSING: [&str; 6] =
+    ["AdditiveAttention", "Attention", "GroupNormalization", "Normalization", "Rescaling", "TimeDistributed"];
 
 /// Layers that join values, which have a mask if all of these have one.
 const MERGES: [&str; 6] = ["Add", "Average", "Maximum", "Minimum", "Multiply", "Subtract"];
