@@ -1,0 +1,125 @@
+//! Single nodes of exported graphs that are easy to read wrongly. Expected values are those of
+//! TensorFlow 2.15.
+
+use estimand_engine::Session;
+use estimand_graph::{Axes, Graph};
+use estimand_tensor::{Array, DType, Dim, Result, Shape};
+use estimand_tf::graph_def::{Names, graph_def};
+use estimand_tf::saved_model::read_graph_def;
+use estimand_wire::{DataType, GraphDef, ListValue, NodeDef, TensorProto};
+
+/// A node, the nodes that it reads, and what is fed.
+struct Model {
+    nodes: Vec<NodeDef>,
+    node: NodeDef,
+    feeds: Vec<(String, Shape, Array)>,
+}
+
+impl Model {
+    fn of(node: NodeDef) -> Model {
+        Model { nodes: Vec::new(), node, feeds: Vec::new() }
+    }
+
+    fn input(mut self, node: NodeDef) -> Model {
+        self.node = self.node.input(node.name.clone());
+        self.nodes.push(node);
+        self
+    }
+
+    fn constant(self, value: impl Into<Array>) -> Model {
+        let name = format!("c{}", self.nodes.len());
+        self.input(constant(&name, value))
+    }
+
+    /// An input whose first axis is a batch.
+    fn rows(self, value: impl Into<Array>) -> Model {
+        let value = value.into();
+        let mut shape = Shape::from(value.dims());
+        shape.0[0] = Dim::BATCH;
+        self.fed(value, shape)
+    }
+
+    fn fed(mut self, value: Array, shape: Shape) -> Model {
+        let name = format!("x{}", self.nodes.len());
+        self.feeds.push((name.clone(), shape, value.clone()));
+        self.input(NodeDef::new(&name, "Placeholder").attr("dtype", DataType::from(value.dtype())))
+    }
+
+    /// An input that is a node of something fed, all of whose sizes are open.
+    fn beside(mut self, node: NodeDef, value: Array) -> Model {
+        let shape = value.dims().iter().map(|_| Graph::ANY).collect();
+        let made = Model { nodes: self.nodes, node, feeds: self.feeds }.fed(value, shape);
+        (self.nodes, self.feeds) = (made.nodes, made.feeds);
+        self.input(made.node)
+    }
+
+    fn run(mut self) -> Result<Array> {
+        self.node.name = "y".into();
+        self.nodes.push(self.node);
+        let def = GraphDef { node: self.nodes, ..GraphDef::default() };
+        let inputs: Vec<(&str, Shape)> = self.feeds.iter().map(|(name, shape, _)| (&name[..], shape.clone())).collect();
+        let read = read_graph_def(&def, &inputs, &["y"])?;
+        let feeds: Vec<_> = self.feeds.iter().map(|(name, _, value)| (&read.inputs[name], value.clone())).collect();
+        Ok(Session::new(&read.graph)?.run(&[&read.outputs["y"]], &feeds)?.remove(0))
+    }
+}
+
+fn constant(name: &str, value: impl Into<Array>) -> NodeDef {
+    let value = value.into();
+    let node = NodeDef::new(name, "Const").attr("dtype", DataType::from(value.dtype()));
+    node.attr("value", TensorProto::from_array(&value))
+}
+
+fn count(dims: impl Into<Vec<usize>>) -> Array {
+    let dims = dims.into();
+    let n = dims.iter().product::<usize>();
+    Array::from_vec(&dims, (0..n).map(|i| i as f32).collect()).unwrap()
+}
+
+fn letters(dims: &[usize]) -> Array {
+    let all: Vec<String> = ('a'..).take(dims.iter().product()).map(String::from).collect();
+    Array::from_strings(dims, &all).unwrap()
+}
+
+fn strings(array: &Array) -> Vec<String> {
+    array.strings().unwrap().map(|s| String::from_utf8(s.to_vec()).unwrap()).collect()
+}
+
+/// `tf.strings.reduce_join` without axes writes them from the last to the first.
+const JOINS: [(&[usize], &[i64], &[&str]); 6] = [
+    (&[2, 2], &[1, 0], &["abcd"]),
+    (&[2, 2], &[0, 1], &["acbd"]),
+    (&[2, 2, 2], &[2, 1, 0], &["abcdefgh"]),
+    (&[2, 2, 2], &[2, 0], &["abef", "cdgh"]),
+    (&[2, 2, 2], &[0, 2], &["aebf", "cgdh"]),
+    (&[2, 2, 2], &[1, 2, 0], &["acbdegfh"]),
+];
+
+#[test]
+fn joined_axes_keep_their_order() {
+    for (dims, axes, expected) in JOINS {
+        let node = NodeDef::new("", "ReduceJoin").attr("keep_dims", false).attr("separator", b"".to_vec());
+        let found = Model::of(node).rows(letters(dims)).constant(axes.to_vec()).run().unwrap();
+        assert_eq!(strings(&found), expected, "{axes:?}");
+    }
+    let twice = Model::of(NodeDef::new("", "ReduceJoin")).rows(letters(&[2, 2])).constant(vec![1i64, -1]);
+    assert!(twice.run().unwrap_err().to_string().contains("axis 1 is given twice"));
+}
+
+/// What our writer writes for a join, the reader reads.
+#[test]
+fn joined_axes_are_written_in_their_order() {
+    for (dims, axes, expected) in JOINS {
+        let graph = Graph::new();
+        let x = graph.placeholder("x", DType::Str, Shape::from(dims));
+        let y = x.reduce_join(Axes::of(axes.to_vec()), "");
+        let body = graph.body();
+        let name = Names::new(&body).tensor(y.value());
+        let written = graph_def(&body, &[y.value()]).unwrap();
+        let read = read_graph_def(&written, &[("x", Shape::from(dims))], &[&name]).unwrap();
+        for (graph, x, y) in [(&graph, &x, &y), (&read.graph, &read.inputs["x"], &read.outputs[&name])] {
+            let found = Session::new(graph).unwrap().run(&[y], &[(x, letters(dims))]).unwrap().remove(0);
+            assert_eq!(strings(&found), expected, "{axes:?}");
+        }
+    }
+}
