@@ -123,3 +123,42 @@ fn joined_axes_are_written_in_their_order() {
         }
     }
 }
+
+fn einsum(equation: &str, a: (&[usize], &[Option<usize>]), b: (&[usize], &[Option<usize>])) -> Result<Array> {
+    let open = |sizes: &[Option<usize>]| sizes.iter().map(|size| size.map_or(Graph::ANY, Dim::Known)).collect();
+    let node = NodeDef::new("", "Einsum").attr("equation", equation).attr("N", 2i64);
+    Model::of(node).fed(count(a.0), open(a.1)).fed(count(b.0), open(b.1)).run()
+}
+
+/// (equation, sizes of the left operand, of the right one, of the result, result)
+type Sum = (&'static str, &'static [usize], &'static [usize], &'static [usize], &'static [f32]);
+
+/// The operands count up from 0.
+#[test]
+fn ellipses_are_aligned_at_their_last_axis() {
+    let cases: &[Sum] = &[
+        ("...ij,...jk->...ik", &[2, 2, 1, 2], &[2, 2, 1], &[2, 2, 1, 1], &[1., 13., 5., 33.]),
+        ("...ij,...jk->...ik", &[1, 1, 2], &[2, 2, 1], &[2, 1, 1], &[1., 3.]),
+        ("...ij,...jk->...ik", &[3, 1, 1, 2], &[2, 2, 1], &[3, 2, 1, 1], &[1., 3., 3., 13., 5., 23.]),
+        ("...i,...i->...", &[2, 1, 2], &[3, 2], &[2, 3], &[1., 3., 5., 3., 13., 23.]),
+        ("...i,i...->...", &[3, 2], &[2, 2, 1], &[2, 3], &[2., 6., 10., 3., 11., 19.]),
+        ("...ij,...jk->...ik", &[2, 1, 1, 2], &[1, 2, 2, 1], &[2, 2, 1, 1], &[1., 3., 3., 13.]),
+    ];
+    for (equation, a, b, dims, expected) in cases {
+        for known in [true, false] {
+            let sizes = |dims: &[usize]| -> Vec<Option<usize>> { dims.iter().map(|&n| known.then_some(n)).collect() };
+            let found = einsum(equation, (a, &sizes(a)), (b, &sizes(b))).unwrap();
+            let place = format!("{equation} of {a:?} and {b:?}, {known}");
+            assert_eq!((found.dims(), found.as_slice::<f32>().unwrap()), (*dims, *expected), "{place}");
+        }
+    }
+    let known = |dims: &[usize]| dims.iter().map(|&n| Some(n)).collect::<Vec<_>>();
+    // TensorFlow refuses both.
+    for (equation, a, b, part) in [
+        ("...i,...i->i", [2, 2], [1, 2], "which the result does not have"),
+        ("...i,...i->...", [2, 2], [3, 2], "an axis of `...` has the sizes 2 and 3"),
+    ] {
+        let error = einsum(equation, (&a, &known(&a)), (&b, &known(&b))).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
