@@ -162,3 +162,24 @@ fn ellipses_are_aligned_at_their_last_axis() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+fn bincount(ids: Array) -> Result<Array> {
+    let node = NodeDef::new("", "DenseBincount").attr("binary_output", true);
+    Model::of(node).rows(ids).constant(Array::scalar(4i64)).constant(Vec::<f32>::new()).run()
+}
+
+/// TensorFlow's op counts an id below 0 in the row before its own, which a layer's assertion
+/// prevents. In a list it refuses such an id.
+#[test]
+fn ids_below_zero_are_not_counted_for_others() {
+    let found = bincount(Array::from_vec([2, 2], vec![0i64, 1, 7, 2]).unwrap()).unwrap();
+    assert_eq!(found.as_slice::<f32>().unwrap(), [1., 1., 0., 0., 0., 0., 1., 0.]);
+    for dims in [&[2, 2][..], &[4]] {
+        let error = bincount(Array::from_vec(dims, vec![0i64, 1, -1, 2]).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("is not in [0, "), "{error}");
+    }
+    let ragged = NodeDef::new("", "RaggedBincount");
+    let ragged = Model::of(ragged).constant(vec![0i64, 2, 4]).rows(vec![0i64, 1, -1, 2]);
+    let error = ragged.constant(Array::scalar(4i64)).constant(Vec::<f32>::new()).run().unwrap_err();
+    assert!(error.to_string().contains("is not in [0, "), "{error}");
+}
