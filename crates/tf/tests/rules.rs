@@ -183,3 +183,45 @@ fn ids_below_zero_are_not_counted_for_others() {
     let error = ragged.constant(Array::scalar(4i64)).constant(Vec::<f32>::new()).run().unwrap_err();
     assert!(error.to_string().contains("is not in [0, "), "{error}");
 }
+
+/// `[[1, 2, 3], [4], [5, 6]]` with a shape, filled with 9. The shape is known, fed, or computed
+/// from the size of an axis.
+#[test]
+fn ragged_rows_are_cut_and_filled() {
+    let nine = 9f32;
+    let cases: &[(&[i64], &[f32])] = &[
+        (&[4, 2], &[1., 2., 4., nine, 5., 6., nine, nine]),
+        (&[2, 2], &[1., 2., 4., nine]),
+        (&[3, 5], &[1., 2., 3., 9., 9., 4., 9., 9., 9., 9., 5., 6., 9., 9., 9.]),
+        (&[0, 0], &[]),
+    ];
+    let kinds = |kinds: &[&str]| {
+        let kinds = kinds.iter().map(|kind| kind.as_bytes().to_vec()).collect();
+        ListValue { s: kinds, ..ListValue::default() }
+    };
+    for (dims, expected) in cases {
+        for (i, has_ids) in (0..6).map(|i| (i / 2, i % 2 == 0)) {
+            let types = if has_ids { kinds(&["FIRST_DIM_SIZE", "VALUE_ROWIDS"]) } else { kinds(&["ROW_SPLITS"]) };
+            let model = Model::of(NodeDef::new("", "RaggedTensorToTensor").attr("row_partition_types", types));
+            let dims = dims.to_vec();
+            let sizes: Vec<usize> = dims.iter().map(|&n| n as usize).collect();
+            let model = match i {
+                0 => model.constant(dims.clone()),
+                1 => model.fed(Array::from(dims.clone()), Shape::from([2])),
+                _ => {
+                    let shape = NodeDef::new("shape", "Shape").attr("out_type", DataType::Int64);
+                    model.beside(shape, count(&sizes[..]))
+                }
+            };
+            let model = model.rows(vec![1f32, 2., 3., 4., 5., 6.]).constant(Array::scalar(nine));
+            let model = match has_ids {
+                true => model.constant(Array::scalar(3i64)).constant(vec![0i64, 0, 0, 1, 2, 2]),
+                false => model.fed(Array::from(vec![0i64, 3, 4, 6]), Shape::from([Graph::ANY])),
+            };
+            let place = format!("{dims:?}, form {i}, ids: {has_ids}");
+            let found = model.run().unwrap_or_else(|e| panic!("{place}: {e}"));
+            assert_eq!(found.as_slice::<f32>().unwrap(), *expected, "{place}");
+            assert_eq!(found.dims(), sizes, "{place}");
+        }
+    }
+}
