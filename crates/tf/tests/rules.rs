@@ -225,3 +225,43 @@ fn ragged_rows_are_cut_and_filled() {
         }
     }
 }
+
+/// Numbers of `tf.math.erfc`, computed in f64.
+#[test]
+fn the_complement_of_the_error_function_keeps_its_digits() {
+    let cases: &[(f64, f64)] = &[
+        (-5.0, 1.9999999999984626),
+        (-3.0, 1.9999779095030015),
+        (-1.5, 1.9661051464753108),
+        (-0.5, 1.5204998778130465),
+        (-0.25, 1.276326390168237),
+        (0.0, 1.0),
+        (0.25, 0.7236736098317631),
+        (0.5, 0.4795001221869535),
+        (0.75, 0.28884436634648486),
+        (1.0, 0.15729920705028513),
+        (1.5, 0.033894853524689274),
+        (2.5, 0.0004069520174449589),
+        (3.25, 4.302779463675122e-06),
+        (4.0, 1.541725790028002e-08),
+        (5.0, 1.5374597944280351e-12),
+        (6.5, 3.8421483271206475e-20),
+        (8.0, 1.1224297172982928e-29),
+        (9.0, 4.13703174651381e-37),
+    ];
+    for dtype in [DType::F32, DType::F64] {
+        let x: Vec<f64> = cases.iter().map(|case| case.0).collect();
+        let x = Array::from(x).cast(dtype).unwrap();
+        let found = Model::of(NodeDef::new("", "Erfc")).rows(x).run().unwrap();
+        assert_eq!(found.dtype(), dtype);
+        let limit = if dtype == DType::F32 { 1e-6 } else { 1e-8 };
+        for ((x, expected), found) in cases.iter().zip(found.to_f64_vec().unwrap()) {
+            assert!((found - expected).abs() <= limit * expected, "{dtype}: erfc({x}) is {expected}, not {found}");
+        }
+    }
+    let ends = Model::of(NodeDef::new("", "Erfc")).rows(vec![f32::NEG_INFINITY, f32::INFINITY, 12.0, f32::NAN]);
+    let ends = ends.run().unwrap();
+    let ends = ends.as_slice::<f32>().unwrap();
+    assert_eq!(ends[..3], [2.0, 0.0, 0.0]);
+    assert!(ends[3].is_nan());
+}
