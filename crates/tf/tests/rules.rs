@@ -224,6 +224,11 @@ fn ragged_rows_are_cut_and_filled() {
             assert_eq!(found.dims(), sizes, "{place}");
         }
     }
+    // `RaggedTensor.to_tensor` without a shape writes one number.
+    let node = NodeDef::new("", "RaggedTensorToTensor").attr("row_partition_types", kinds(&["ROW_SPLITS"]));
+    let model = Model::of(node).constant(Array::scalar(-1i64)).rows(vec![1f32, 2., 3., 4., 5., 6.]);
+    let found = model.constant(Array::scalar(nine)).constant(vec![0i64, 3, 4, 6]).run().unwrap();
+    assert_eq!(found.as_slice::<f32>().unwrap(), [1., 2., 3., 4., 9., 9., 5., 6., 9.]);
 }
 
 /// Numbers of `tf.math.erfc`, computed in f64.

@@ -57,7 +57,11 @@ pub(super) fn ragged_to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
         }
         _ => return Err(refuse("a ragged tensor with other partitions than one list of row splits or row numbers")),
     };
-    let wanted = call.elements(0)?.elements;
+    let wanted = match call.elements(0)? {
+        // TF: -1 is a shape of which nothing is known.
+        shape if shape.dims.is_empty() && shape.known() == Some(vec![-1]) => vec![Number::Known(-1); 2],
+        shape => shape.elements,
+    };
     let [rows, n_steps] = &wanted[..] else {
         return Err(refuse(format!("a dense shape of {} sizes, where two are expected,", wanted.len())));
     };
