@@ -231,6 +231,18 @@ fn ragged_rows_are_cut_and_filled() {
     assert_eq!(found.as_slice::<f32>().unwrap(), [1., 2., 3., 4., 9., 9., 5., 6., 9.]);
 }
 
+#[test]
+fn places_of_the_largest_have_the_dtype_that_is_asked_for() {
+    for (index_type, dtype) in [(DataType::Int32, DType::I32), (DataType::Int64, DType::I64)] {
+        let node = NodeDef::new("top", "TopKV2").attr("index_type", index_type);
+        let top = Model::of(node).rows(Array::from_vec([1, 4], vec![3f32, 9., 1., 4.]).unwrap());
+        let mut top = top.constant(Array::scalar(2i32));
+        top.nodes.push(std::mem::replace(&mut top.node, NodeDef::new("", "Identity").input("top:1")));
+        let found = top.run().unwrap();
+        assert_eq!((found.dtype(), found.to_f64_vec().unwrap()), (dtype, vec![1.0, 3.0]));
+    }
+}
+
 /// Numbers of `tf.math.erfc`, computed in f64.
 #[test]
 fn the_complement_of_the_error_function_keeps_its_digits() {
