@@ -73,11 +73,16 @@ impl OpRules for TopK {
 /// Without `sorted` any order is allowed, including ours.
 fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let tensor = reading.tensor(0)?;
-    match reading.size(1)? {
-        Dim::Known(k) => reading.add(TopK { k }, &[&tensor]),
+    let mut outputs = match reading.size(1)? {
+        Dim::Known(k) => reading.add(TopK { k }, &[&tensor])?,
         k => {
             let count = reading.tensor(1)?;
-            reading.add(HostOp::new(Top { k }), &[&tensor, &count])
+            reading.add(HostOp::new(Top { k }), &[&tensor, &count])?
         }
+    };
+    let dtype = reading.dtype_or("index_type", Some(DType::I32))?;
+    if let Some(places) = outputs.get_mut(1) {
+        *places = places.cast(dtype);
     }
+    Ok(outputs)
 }

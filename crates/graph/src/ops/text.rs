@@ -10,7 +10,6 @@ use crate::host::text::{
     AsString, Edit, FullMatch, HashBucket, ReduceJoin, StringEqual, StringJoin, StringLength, StringSplit, ToNumber,
 };
 use crate::host::{Bucketize, HostOp, HostRules};
-use crate::op::AxisSet;
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
@@ -134,18 +133,16 @@ impl Tensor {
         }
     }
 
-    /// Joins the strings along some axes.
+    /// Joins the strings along some axes, in the order of the axes: the index of the first changes
+    /// fastest. So `[["a", "b"], ["c", "d"]]` joins to `abcd` along `[1, 0]`, and to `acbd` along
+    /// `[0, 1]`.
     #[track_caller]
     pub fn reduce_join(&self, axes: impl Into<Axes>, separator: impl AsRef<[u8]>) -> Tensor {
         let site = Location::caller();
         let Axes { axes, keep_dims } = axes.into();
-        let mut set = AxisSet::default();
-        for axis in axes {
-            match self.axis(axis, site) {
-                Some(axis) => set.0 |= 1 << axis,
-                None => return self.graph().poison(),
-            }
-        }
-        self.on_host(ReduceJoin { axes: set, keep_dims, separator: separator.as_ref().to_vec() }, site)
+        let Some(axes) = axes.into_iter().map(|axis| self.axis(axis, site)).collect() else {
+            return self.graph().poison();
+        };
+        self.on_host(ReduceJoin { axes, keep_dims, separator: separator.as_ref().to_vec() }, site)
     }
 }

@@ -7,7 +7,6 @@ use smallvec::smallvec;
 
 use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
-use crate::op::AxisSet;
 use crate::op::expect::{expect_dtype, expect_equal};
 use crate::op::spelling::Spelling;
 
@@ -20,7 +19,8 @@ pub struct StringJoin {
 /// Joins the strings along some axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceJoin {
-    pub axes: AxisSet,
+    /// In the order of joining: the index of the first axis changes fastest.
+    pub axes: Vec<usize>,
     pub keep_dims: bool,
     pub separator: Vec<u8>,
 }
@@ -79,8 +79,14 @@ impl HostRules for ReduceJoin {
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         expect_dtype(DType::Str, x[0], "input")?;
+        if let Some(axis) = self.axes.iter().find(|axis| **axis >= x[0].shape.rank()) {
+            return Err(Error::shape(format!("there is no axis {axis} in {}", x[0])));
+        }
+        if let Some((_, axis)) = self.axes.iter().enumerate().find(|(i, axis)| self.axes[..*i].contains(axis)) {
+            return Err(Error::config(format!("axis {axis} is given twice; expected each axis once")));
+        }
         let dims = x[0].shape.dims().iter().enumerate();
-        let shape = dims.filter_map(|(axis, &dim)| match self.axes.contains(axis) {
+        let shape = dims.filter_map(|(axis, &dim)| match self.axes.contains(&axis) {
             true => self.keep_dims.then_some(Dim::Known(1)),
             false => Some(dim),
         });
@@ -88,7 +94,7 @@ impl HostRules for ReduceJoin {
     }
 
     fn run(&self, x: &[&Array]) -> Result<Vec<Array>> {
-        let axes: Vec<i64> = self.axes.iter().map(|axis| axis as i64).collect();
+        let axes: Vec<i64> = self.axes.iter().map(|&axis| axis as i64).collect();
         let (joined, dims) = reduce_join(x[0].string_slice()?, x[0].dims(), &axes, self.keep_dims, &self.separator)?;
         Ok(vec![Array::from_string_list(dims, joined)?])
     }
@@ -98,7 +104,7 @@ impl HostRules for ReduceJoin {
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
-        let axes = writer.ints(&def.name, "axes", &mut self.axes.iter().map(|axis| axis as i64))?;
+        let axes = writer.ints(&def.name, "axes", &mut self.axes.iter().map(|&axis| axis as i64))?;
         Ok(def.input(axes).attr("keep_dims", self.keep_dims).attr("separator", self.separator.clone()))
     }
 }

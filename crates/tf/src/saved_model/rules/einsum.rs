@@ -4,6 +4,8 @@
 //! left one, of the right one, and of both but not the result (summed). So the sum is a product of
 //! matrices.
 
+use std::ops::Range;
+
 use estimand_graph::op::reading::{Reading, refuse};
 use estimand_graph::{Axes, Tensor};
 use estimand_tensor::{Dim, Error, Result, Shape};
@@ -23,19 +25,25 @@ pub(super) fn einsum(call: &mut NodeReader<'_, '_>) -> Outputs {
     if inputs.len() != call.n_inputs() {
         return Err(place(Error::config(format!("there are {} inputs; expected {}", call.n_inputs(), inputs.len()))));
     }
+    let tensors = call.tensors(0..inputs.len())?;
+    let more = |(text, tensor): (&&str, &Tensor)| match text.contains("...") {
+        true => tensor.rank().saturating_sub(text.chars().filter(|c| c.is_ascii_alphabetic()).count()),
+        false => 0,
+    };
+    let more: Vec<usize> = inputs.iter().zip(&tensors).map(more).collect();
+    let n_more = more.iter().copied().max().unwrap_or_default();
+    if n_more > 0 && !result.contains("...") {
+        return Err(place(Error::config("an input has axes of `...`, which the result does not have")));
+    }
     let mut operands = Vec::new();
-    let mut n_more = 0;
-    for (i, text) in inputs.iter().enumerate() {
-        let tensor = call.tensor(i)?;
-        let n = tensor.rank().saturating_sub(text.chars().filter(|c| c.is_ascii_alphabetic()).count());
-        let labels = labels(text, n).map_err(place)?;
-        n_more = n_more.max(if text.contains("...") { n } else { 0 });
+    for ((text, tensor), n) in inputs.iter().zip(tensors).zip(more) {
+        let labels = labels(text, n_more - n..n_more).map_err(place)?;
         if labels.len() != tensor.rank() {
             return Err(place(Error::shape(format!("`{text}` does not have the axes of {}", tensor.spec()))));
         }
         operands.push(Operand { tensor, labels });
     }
-    let result = labels(result, n_more).map_err(place)?;
+    let result = labels(result, 0..n_more).map_err(place)?;
     let made = match &mut operands[..] {
         [only] => only.keep(&result),
         [left, right] => {
@@ -49,9 +57,10 @@ pub(super) fn einsum(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(made.sorted(&result).map_err(place)?)
 }
 
-/// The labels of the axes, with `n` axes for an ellipsis.
-fn labels(text: &str, n: usize) -> Result<Vec<u32>> {
-    let more: Vec<u32> = (0..n as u32).map(|i| ELLIPSIS + i).collect();
+/// The labels of the axes, where an ellipsis stands for some of the axes of the longest one. A
+/// shorter ellipsis has the last of them.
+fn labels(text: &str, more: Range<usize>) -> Result<Vec<u32>> {
+    let more: Vec<u32> = more.map(|i| ELLIPSIS + i as u32).collect();
     let (before, after) = text.split_once("...").unwrap_or((text, ""));
     let letters = |part: &str| -> Result<Vec<u32>> {
         let label = |c: char| match c.is_ascii_alphabetic() {
@@ -90,8 +99,18 @@ impl Operand {
         self
     }
 
-    fn size(&self, label: u32) -> Option<Dim> {
-        self.labels.iter().position(|known| *known == label).map(|axis| self.tensor.shape().dims()[axis])
+    fn size(&self, label: u32) -> Result<Dim> {
+        let axis = self.labels.iter().position(|known| *known == label);
+        axis.map(|axis| self.tensor.shape().dims()[axis]).ok_or_else(|| Error::internal("an axis without a size"))
+    }
+
+    /// Broadcasts one axis to a size.
+    fn widen(&mut self, label: u32, size: Dim) {
+        if let Some(axis) = self.labels.iter().position(|known| *known == label) {
+            let mut shape = self.tensor.shape().clone();
+            shape.0[axis] = size;
+            self.tensor = self.tensor.broadcast_to(shape);
+        }
     }
 
     /// The tensor with its axes in another order.
@@ -106,15 +125,33 @@ impl Operand {
 }
 
 /// Replaces the left operand by the product of both.
-fn product(call: &NodeReader<'_, '_>, left: &mut Operand, right: &Operand, result: &[u32]) -> Result<()> {
-    let both = |label: &u32| right.labels.contains(label);
+fn product(call: &NodeReader<'_, '_>, left: &mut Operand, right: &mut Operand, result: &[u32]) -> Result<()> {
+    let known = right.labels.clone();
+    let both = |label: &u32| known.contains(label);
     let (batch, summed): (Vec<u32>, Vec<u32>) =
         left.labels.iter().copied().filter(both).partition(|label| result.contains(label));
     let rows: Vec<u32> = left.labels.iter().copied().filter(|label| !both(label)).collect();
     let columns: Vec<u32> = right.labels.iter().copied().filter(|label| !left.labels.contains(label)).collect();
+    // Only axes of `...` may be broadcast. A product of matrices broadcasts one such axis, but
+    // not one of several that become one.
+    let mut sizes = Vec::new();
+    for &label in &batch {
+        let (a, b) = (left.size(label)?, right.size(label)?);
+        let size = match label >= ELLIPSIS {
+            true => call.graph().symbols_mut(|s| s.broadcast(a, b)),
+            false => Some(a),
+        };
+        sizes.push(size.ok_or_else(|| Error::shape(format!("an axis of `...` has the sizes {a} and {b}")))?);
+    }
+    if batch.len() > 1 {
+        for (&label, &size) in batch.iter().zip(&sizes).filter(|(label, _)| **label >= ELLIPSIS) {
+            left.widen(label, size);
+            right.widen(label, size);
+        }
+    }
     let merged = |operand: &Operand, groups: [&[u32]; 3]| -> Result<Tensor> {
         let sizes = groups.map(|group| -> Result<Dim> {
-            let dims: Vec<Dim> = group.iter().filter_map(|&label| operand.size(label)).collect();
+            let dims = group.iter().map(|&label| operand.size(label)).collect::<Result<Vec<Dim>>>()?;
             call.graph().symbols_mut(|s| s.product(&dims))
         });
         let mut shape = Shape::scalar();
@@ -127,11 +164,12 @@ fn product(call: &NodeReader<'_, '_>, left: &mut Operand, right: &Operand, resul
         Ok(operand.sorted(&groups.concat())?.reshape_as(shape))
     };
     let (a, b) = (merged(left, [&batch, &rows, &summed])?, merged(right, [&batch, &summed, &columns])?);
-    let labels = [batch, rows, columns].concat();
-    let size = |&label: &u32| left.size(label).or_else(|| right.size(label));
-    let shape: Option<Vec<Dim>> = labels.iter().map(size).collect();
-    let shape = shape.ok_or_else(|| Error::internal("an axis without a size"))?;
-    left.tensor = a.matmul(&b).reshape_as(shape.into_iter().collect::<Shape>());
-    left.labels = labels;
+    for (operand, group) in [(&*left, &rows), (&*right, &columns)] {
+        for &label in group {
+            sizes.push(operand.size(label)?);
+        }
+    }
+    left.tensor = a.matmul(&b).reshape_as(sizes.into_iter().collect::<Shape>());
+    left.labels = [batch, rows, columns].concat();
     Ok(())
 }

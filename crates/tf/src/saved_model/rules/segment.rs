@@ -4,7 +4,7 @@ use estimand_graph::op::UnsortedSegment;
 use estimand_graph::op::reading::{Reading, n_rows, refuse, with_rows};
 use estimand_graph::op::sparse_segment::segment_splits;
 use estimand_graph::{RaggedTensor, Tensor};
-use estimand_tensor::{DType, Dim, Reduction, Shape};
+use estimand_tensor::{DType, Dim, Reduction, Result, Shape};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
 use super::super::numbers::Number;
@@ -54,7 +54,8 @@ fn has_elements(weights: &Tensor) -> bool {
     weights.shape().dims().first() != Some(&Dim::Known(0))
 }
 
-/// Counts ids below `n`. With the row of each id and the number of rows, counts them by row.
+/// Counts ids below `n`. With the row of each id and the number of rows, counts them by row. An id
+/// below 0 fails the run: in the row before its own it would be counted for somebody else.
 fn counts(call: &NodeReader<'_, '_>, ids: &Tensor, rows: Option<(&Tensor, Dim)>, n: Dim, weights: &Tensor) -> Outputs {
     let graph = call.graph();
     let ids = ids.cast(DType::I64);
@@ -64,12 +65,17 @@ fn counts(call: &NodeReader<'_, '_>, ids: &Tensor, rows: Option<(&Tensor, Dim)>,
         false => graph.fill(ids.shape().clone(), weights.dtype(), 1.0),
     };
     let counted = ids.less(&bins);
+    // A segment sum drops places below 0, and refuses those beyond the last.
+    let sum = |places: &Tensor, n: Dim| -> Result<Tensor> {
+        let beyond = Number::of(n).tensor(graph, DType::I64)?;
+        let places = ids.less(0i64).select(&beyond, counted.select(places, -1i64));
+        Ok(weights.segment_sum(&places, n))
+    };
     let sums = match rows {
-        None => weights.segment_sum(&counted.select(&ids, -1i64), n),
+        None => sum(&ids, n)?,
         Some((row, n_rows)) => {
             let total = graph.symbols_mut(|s| s.mul(n_rows, n))?;
-            let places = counted.select(&(row * &bins + &ids), -1i64);
-            weights.segment_sum(&places, total).reshape_as(Shape::from([n_rows, n]))
+            sum(&(row * &bins + &ids), total)?.reshape_as(Shape::from([n_rows, n]))
         }
     };
     one(if call.flag("binary_output", false)? { sums.minimum(1.0) } else { sums })

@@ -57,29 +57,44 @@ pub(super) fn ragged_to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
         }
         _ => return Err(refuse("a ragged tensor with other partitions than one list of row splits or row numbers")),
     };
-    let wanted = call.elements(0)?.elements;
+    let wanted = match call.elements(0)? {
+        // TF: -1 is a shape of which nothing is known.
+        shape if shape.dims.is_empty() && shape.known() == Some(vec![-1]) => vec![Number::Known(-1); 2],
+        shape => shape.elements,
+    };
     let [rows, n_steps] = &wanted[..] else {
         return Err(refuse(format!("a dense shape of {} sizes, where two are expected,", wanted.len())));
     };
     let padding = call.tensor(2)?;
     let mut ragged = RaggedTensor { values, row_splits };
-    if let Number::Known(n) = rows
-        && *n >= 0
-        && ragged.n_rows() != Dim::Known(*n as usize)
-    {
-        return Err(refuse(format!("a ragged tensor cut or filled up to {n} rows")));
-    }
+    let rows = match rows {
+        Number::Known(-1) => ragged.n_rows(),
+        rows => call.reader.size(rows)?,
+    };
     let length = match n_steps {
         Number::Known(-1) => ragged.row_lengths().max().maximum(0i64),
         n_steps => n_steps.tensor(call.graph(), DType::I64)?,
     };
-    if let Number::Known(n @ 0..) = n_steps {
-        // TF: values beyond the length are dropped.
-        let first = ragged.row_splits.gather(&ragged.row_ids());
-        let place =
-            call.graph().range(n_rows(&ragged.values)?, DType::I64) - with_rows(&first, n_rows(&ragged.values)?);
-        ragged = ragged.filter(&place.less(*n));
+    let n_values = n_rows(&ragged.values)?;
+    let row = ragged.row_ids();
+    // TF: values beyond the length are dropped.
+    let fits = (!matches!(n_steps, Number::Known(-1))).then(|| {
+        let first = with_rows(&ragged.row_splits.gather(&row), n_values);
+        (call.graph().range(n_values, DType::I64) - &first).less(&length)
+    });
+    if rows == ragged.n_rows() {
+        ragged = fits.map_or(ragged.clone(), |fits| ragged.filter(&fits));
+        return one(ragged.to_steps(&length, &[], &padding));
     }
+    // TF: so are those beyond the last row. Rows that are missing are empty, so that the splits
+    // repeat the last one.
+    let present = Number::of(ragged.n_rows()).tensor(call.graph(), DType::I64)?;
+    let wanted = Number::of(rows).tensor(call.graph(), DType::I64)?;
+    let exists = with_rows(&row, n_values).less(&wanted);
+    ragged = ragged.filter(&fits.map_or(exists.clone(), |fits| fits.logical_and(&exists)));
+    let n_splits = call.graph().symbols_mut(|s| s.add(rows, Dim::Known(1)))?;
+    let splits = call.graph().range(n_splits, DType::I64).minimum(&present);
+    ragged.row_splits = ragged.row_splits.gather(&splits);
     one(ragged.to_steps(&length, &[], &padding))
 }
 
