@@ -33,7 +33,8 @@ fn columns() -> (Columns, Columns) {
     let occupation = categorical_column_with_hash_bucket("occupation", 50);
     let age = bucketized_column(&numeric_column("age"), [18.0, 25.0, 30.0, 40.0, 50.0, 60.0]);
     let wide = columns![&education, &occupation, age, crossed_column(["education", "occupation"], 500)];
-    let hours = numeric_column("hours-per-week").normalizer(|hours| (hours.cast(DType::F32) - 40.0) / 12.0);
+    let hours =
+        numeric_column("hours-per-week").default_value(40.0).normalizer(|hours| (hours.cast(DType::F32) - 40.0) / 12.0);
     let deep = columns![hours, embedding_column(education, 8), embedding_column(occupation, 8)];
     (wide, deep)
 }
