@@ -188,3 +188,37 @@ fn constants_that_are_computed_again_and_again() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("nodes to compute while reading; the limit is 100"), "{error}");
 }
+
+fn integers(name: &str, dtype: DataType, sizes: &[i64], values: &[i64]) -> NodeDef {
+    let mut value = shaped(dtype, sizes);
+    match dtype {
+        DataType::Int32 => value.int_val = values.iter().map(|&n| n as i32).collect(),
+        _ => value.int64_val = values.to_vec(),
+    }
+    NodeDef::new(name, "Const").attr("dtype", dtype).attr("value", value)
+}
+
+/// A tensor without elements may have an axis of any size, and a slice of tracked numbers lists the
+/// places along each axis. TensorFlow 2.15 answers with the shape `[0, 2^40]` without the memory.
+#[test]
+fn slices_of_empty_tensors() {
+    let slice = |of: Vec<NodeDef>| {
+        let bounds = ["b", "e", "s"].into_iter().zip([0, 0, 1]);
+        let mut nodes = of;
+        nodes.extend(bounds.map(|(name, n)| integers(name, DataType::Int32, &[1], &[n])));
+        let slice = NodeDef::new("y", "StridedSlice").input("c").input("b").input("e").input("s");
+        nodes.push(slice.attr("T", DataType::Int32).attr("Index", DataType::Int32).attr("end_mask", 1i64));
+        let clock = Instant::now();
+        let read = read_graph_def(&graph(nodes), &[], &["y"]).unwrap();
+        let y = Session::new(&read.graph).unwrap().run(&[&read.outputs["y"]], &[]).unwrap();
+        assert!(clock.elapsed().as_secs() < 10);
+        y[0].dims().to_vec()
+    };
+    assert_eq!(slice(vec![integers("c", DataType::Int32, &[0, 1 << 40], &[])]), [0, 1 << 40]);
+    let fill = NodeDef::new("c", "Fill").input("d").input("v").attr("T", DataType::Int32);
+    let sizes = integers("d", DataType::Int32, &[2], &[0, 1 << 30]);
+    assert_eq!(slice(vec![sizes, number("v", 1), fill]), [0, 1 << 30]);
+    let reshape = NodeDef::new("c", "Reshape").input("l").input("d").attr("T", DataType::Int32);
+    let list = integers("l", DataType::Int32, &[0], &[]);
+    assert_eq!(slice(vec![list, integers("d", DataType::Int32, &[2], &[0, 1 << 30]), reshape]), [0, 1 << 30]);
+}
