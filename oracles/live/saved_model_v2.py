@@ -4,10 +4,12 @@ usage: saved_model_v2.py EXAMPLE_PROGRAM EMPTY_FOLDER [MODEL ...]
 
 Saves modules and Keras models with seeded weights: dense, convolutional, recurrent and attention layers, lookups, text and
 normalisation, nested functions, tables and loops. Random requests go through stock TensorFlow and through the example program (its
-header describes the files). Floats are equal within RELATIVE and ABSOLUTE of saved_model.py, ids and text exactly.
+header describes the files). Floats are equal within RELATIVE and ABSOLUTE of saved_model.py, ids and text exactly. Signatures that
+read what they change must be refused.
 """
 
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -142,6 +144,96 @@ class Branches(tf.Module):
         return {"serving_default": self.predict}
 
 
+class Counters(tf.Module):
+    """Variables that a prediction changes and no output reads, in a loop and a conditional too."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = tf.Variable(1.5, name="scale")
+        self.calls = tf.Variable(0, name="calls")
+        self.seen = tf.Variable(tf.zeros([2]), name="seen")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+    def predict(self, x):
+        self.calls.assign_add(1)
+        for i in tf.range(3):
+            x = x * self.scale
+            self.seen.scatter_nd_add([[i % 2]], [1.0])
+        if tf.reduce_sum(x) > 0.0:
+            self.calls.assign(self.calls + 2)
+        return {"y": x}
+
+    def signatures(self):
+        return {"serving_default": self.predict}
+
+
+class Training(tf.Module):
+    """Batch normalizations that are called as in training. They read their averages for the next ones alone."""
+
+    def __init__(self, layer, shape):
+        super().__init__()
+        self.layer = layer
+        self.shape = shape
+
+    def signatures(self):
+        spec = tf.TensorSpec(self.shape, tf.float32, name="x")
+        return {"serving_default": tf.function(lambda x: {"y": self.layer(x, training=True)}, input_signature=[spec])}
+
+
+class Changed(tf.Module):
+    """Signatures whose outputs read what they change. Ours refuses each; TensorFlow's answer is not that of the checkpoint."""
+
+    def __init__(self):
+        super().__init__()
+        self.value = tf.Variable(5.0, name="value")
+        self.table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1)
+        self.layer = layers.LSTM(2, stateful=True)
+        self.layer(tf.zeros([2, 3, 1]))
+        self.table.insert(tf.constant([1], tf.int64), tf.constant([2], tf.int64))
+
+    def assign(self, x):
+        self.value.assign(4.0)
+        return {"y": x + self.value}
+
+    def loop(self, x):
+        for _ in tf.range(3):
+            self.value.assign_add(1.0)
+        return {"y": x + self.value}
+
+    def branch(self, x):
+        if tf.reduce_sum(x) < 1.0:
+            self.value.assign(9.0)
+        return {"y": x + self.value}
+
+    def insert(self, x):
+        self.table.insert(tf.cast(x, tf.int64), tf.fill(tf.shape(x), tf.constant(7, tf.int64)))
+        return {"y": self.table.lookup(tf.cast(x, tf.int64))}
+
+    def state(self, x):
+        return {"y": self.layer(tf.fill([2, 3, 1], x[0]))}
+
+    def signatures(self):
+        spec = tf.TensorSpec([None], tf.float32, name="x")
+        methods = [self.assign, self.loop, self.branch, self.insert, self.state]
+        return {method.__name__: tf.function(method, input_signature=[spec]) for method in methods}
+
+
+def refused(program, folder):
+    """(signatures that ours refuses, failures)."""
+    target, x = os.path.join(folder, "changed"), np.zeros(2, np.float32)
+    module = Changed()
+    tf.saved_model.save(module, target, signatures=module.signatures())
+    passed, failed = 0, []
+    for name in module.signatures():
+        done = subprocess.run([program, target, name], capture_output=True, text=True, check=False)
+        good = done.returncode != 0 and "a prediction changes no variables" in done.stderr
+        passed += good
+        if not good:
+            answer = tf.saved_model.load(target).signatures[name](x=tf.constant(x))
+            failed.append(f"{name} is not refused, where TensorFlow answers {answer}: {done.stderr[-300:]}")
+    return passed, failed
+
+
 def sequential(*parts):
     return keras.Sequential(list(parts))
 
@@ -245,7 +337,9 @@ KERAS = {
     "simple_rnn": lambda: sequential(keras.Input([6, 3]), layers.SimpleRNN(4)),
     "text_lstm": lambda: sequential(strings(), text(), layers.Embedding(20, 3, mask_zero=True), layers.LSTM(4), layers.Dense(1, "sigmoid")),
 }
-MODULES = {"linear": lambda folder: Linear(), "tables": Tables, "loops": lambda folder: Loops(), "sums": lambda folder: Sums(), "branches": lambda folder: Branches()}
+MODULES = {"linear": lambda folder: Linear(), "tables": Tables, "loops": lambda folder: Loops(), "sums": lambda folder: Sums(), "branches": lambda folder: Branches(), "counters": lambda folder: Counters(),
+           "trained": lambda folder: Training(layers.BatchNormalization(), [None, 3]),
+           "trained_images": lambda folder: Training(layers.BatchNormalization(), [None, 4, 4, 3])}
 
 
 def save(name, folder, target):
@@ -316,6 +410,10 @@ def main():
         passed, failed = passed + good, failed + len(bad)
         for line in bad:
             print(f"{name}: {line}")
+    good, bad = refused(program, folder)
+    passed, failed = passed + good, failed + len(bad)
+    for line in bad:
+        print(f"changed: {line}")
     print(f"{passed} requests passed, {failed} failed")
     sys.exit(bool(failed) or passed == 0)
 

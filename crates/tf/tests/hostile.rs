@@ -188,3 +188,123 @@ fn constants_that_are_computed_again_and_again() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("nodes to compute while reading; the limit is 100"), "{error}");
 }
+
+fn integers(name: &str, dtype: DataType, sizes: &[i64], values: &[i64]) -> NodeDef {
+    let mut value = shaped(dtype, sizes);
+    match dtype {
+        DataType::Int32 => value.int_val = values.iter().map(|&n| n as i32).collect(),
+        _ => value.int64_val = values.to_vec(),
+    }
+    NodeDef::new(name, "Const").attr("dtype", dtype).attr("value", value)
+}
+
+fn identity(of: &str) -> NodeDef {
+    NodeDef::new("y", "Identity").input(of)
+}
+
+/// The error of a small graph with the output `y` and an input `x` of these sizes.
+fn refused(nodes: Vec<NodeDef>, x: &Shape) -> String {
+    let def = graph(nodes);
+    assert!(def.encode_to_vec().len() < 1000);
+    let clock = Instant::now();
+    let has_x = def.node.iter().any(|node| node.name == "x");
+    let inputs = [("x", x.clone())];
+    let read = read_graph_def(&def, if has_x { &inputs } else { &[] }, &["y"]);
+    assert!(clock.elapsed().as_secs() < 10);
+    read.unwrap_err().to_string()
+}
+
+/// Each part is a node of ours, so an attribute asks for any number of nodes.
+#[test]
+fn tensors_of_many_parts() {
+    let unpack = |n: i64, axis: i64| {
+        let unpack = NodeDef::new("u", "Unpack").input("x").attr("num", n).attr("axis", axis);
+        vec![placeholder(), unpack.attr("T", DataType::Float), identity("u")]
+    };
+    let split = |n: i64| {
+        let split = NodeDef::new("u", "Split").input("axis").input("x").attr("num_split", n);
+        vec![placeholder(), number("axis", 0), split.attr("T", DataType::Float), identity("u")]
+    };
+    for n in [1 << 62, 1 << 40, 1 << 26] {
+        let limit = format!("{} nodes with those for the parts of tensors; the limit is 1000000", 2 * n as u64 + 3);
+        let error = refused(unpack(n, 0), &Shape::from([Dim::BATCH, 4.into()]));
+        assert!(error.contains(&limit) && error.contains("node `u` (Unpack)"), "{error}");
+        assert!(error.contains("ReadLimits::default().nodes("), "{error}");
+        // An axis of a known size tells the number of parts.
+        let error = refused(unpack(n, 1), &Shape::from([Dim::BATCH, 4.into()]));
+        assert!(error.contains(&format!("{n} parts of size 1 along axis 1 of f32[batch, 4]")), "{error}");
+        // A shape costs nothing, so a large one allows nothing.
+        if n <= 1 << 40 {
+            let error = refused(unpack(n, 1), &Shape::from([Dim::BATCH, (n as usize).into()]));
+            assert!(error.contains(&limit), "{error}");
+        }
+        // Any number of parts of size 0 is an axis of size 0.
+        let error = refused(split(n), &Shape::from([0]));
+        assert!(error.contains("the limit is 1000000") && error.contains("node `u` (Split)"), "{error}");
+    }
+    // The parts of several nodes count together.
+    let mut many = vec![placeholder(), NodeDef::new("y", "AddN").attr("N", 4i64).attr("T", DataType::Float)];
+    for i in 0..4 {
+        let name = format!("u{i}");
+        many.push(NodeDef::new(&name, "Unpack").input("x").attr("num", 30i64).attr("T", DataType::Float));
+        many[1].input.push(name);
+    }
+    let read = |limit: usize| {
+        let limits = ReadLimits::default().nodes(limit);
+        read_graph_def_within(&graph(many.clone()), &[("x", Shape::from([Dim::BATCH]))], &["y"], &limits)
+    };
+    // Six nodes, and a slice and a reshape for each of 120 parts.
+    let error = read(245).unwrap_err().to_string();
+    assert!(error.contains("246 nodes with those for the parts of tensors; the limit is 245"), "{error}");
+    assert!(read(246).is_ok());
+}
+
+/// A tensor without elements may have an axis of any size, and a slice of tracked numbers lists the
+/// places along each axis. TensorFlow 2.15 answers with the shape `[0, 2^40]` without the memory.
+#[test]
+fn slices_of_empty_tensors() {
+    let slice = |of: Vec<NodeDef>| {
+        let bounds = ["b", "e", "s"].into_iter().zip([0, 0, 1]);
+        let mut nodes = of;
+        nodes.extend(bounds.map(|(name, n)| integers(name, DataType::Int32, &[1], &[n])));
+        let slice = NodeDef::new("y", "StridedSlice").input("c").input("b").input("e").input("s");
+        nodes.push(slice.attr("T", DataType::Int32).attr("Index", DataType::Int32).attr("end_mask", 1i64));
+        let clock = Instant::now();
+        let read = read_graph_def(&graph(nodes), &[], &["y"]).unwrap();
+        let y = Session::new(&read.graph).unwrap().run(&[&read.outputs["y"]], &[]).unwrap();
+        assert!(clock.elapsed().as_secs() < 10);
+        y[0].dims().to_vec()
+    };
+    assert_eq!(slice(vec![integers("c", DataType::Int32, &[0, 1 << 40], &[])]), [0, 1 << 40]);
+    let fill = NodeDef::new("c", "Fill").input("d").input("v").attr("T", DataType::Int32);
+    let sizes = integers("d", DataType::Int32, &[2], &[0, 1 << 30]);
+    assert_eq!(slice(vec![sizes, number("v", 1), fill]), [0, 1 << 30]);
+    let reshape = NodeDef::new("c", "Reshape").input("l").input("d").attr("T", DataType::Int32);
+    let list = integers("l", DataType::Int32, &[0], &[]);
+    assert_eq!(slice(vec![list, integers("d", DataType::Int32, &[2], &[0, 1 << 30]), reshape]), [0, 1 << 30]);
+}
+
+/// Numbers of a file at which arithmetic overflows. None of them is a panic.
+#[test]
+fn numbers_that_overflow() {
+    // 64 elements as eleven axes of unknown size, of which TensorFlow allows one.
+    let reshape = NodeDef::new("c", "Reshape").input("d").input("v").attr("T", DataType::Int32);
+    let list = integers("d", DataType::Int32, &[64], &[1; 64]);
+    let sizes = integers("v", DataType::Int32, &[11], &[-1; 11]);
+    let error = refused(vec![list, sizes, reshape, identity("c")], &Shape::scalar());
+    assert!(error.contains("node `c` (Reshape)"), "{error}");
+    // From -2^63 in steps of 2^62 below 2^63 - 1. TensorFlow's own count overflows: it answers with
+    // the first number alone.
+    let [a, b, d] = [("a", i64::MIN), ("b", i64::MAX), ("d", 1 << 62)]
+        .map(|(name, value)| integers(name, DataType::Int64, &[], &[value]));
+    let range = NodeDef::new("c", "Range").input("a").input("b").input("d").attr("Tidx", DataType::Int64);
+    let read = read_graph_def(&graph(vec![a, b, d, range, identity("c")]), &[], &["y"]).unwrap();
+    let y = Session::new(&read.graph).unwrap().run(&[&read.outputs["y"]], &[]).unwrap();
+    assert_eq!(y[0].as_slice::<i64>().unwrap(), [i64::MIN, -(1 << 62), 0, 1 << 62]);
+    // The rest of an axis of size 4 after a part of size -2^63.
+    let sizes = integers("z", DataType::Int64, &[2], &[i64::MIN, -1]);
+    let split = NodeDef::new("u", "SplitV").input("x").input("z").input("axis").attr("num_split", 2i64);
+    let nodes = vec![placeholder(), sizes, number("axis", 1), split.attr("T", DataType::Float), identity("u")];
+    let error = refused(nodes, &Shape::from([Dim::BATCH, 4.into()]));
+    assert!(error.contains("the size of a part is negative") && error.contains("node `u` (SplitV)"), "{error}");
+}

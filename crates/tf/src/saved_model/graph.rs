@@ -14,6 +14,7 @@ use super::limits::ReadLimits;
 use super::node_reader::dtype;
 use super::nodes::Nodes;
 use super::reader::{Reader, Surroundings};
+use super::writes;
 
 /// A graph read from a [`GraphDef`].
 #[derive(Debug)]
@@ -82,6 +83,8 @@ pub fn read_graph_def_within(
         placeholders.insert(name.to_string(), tensor);
     }
     let wanted = outputs.iter().map(|name| nodes.find(name)).collect::<Result<Vec<_>>>()?;
+    let fed: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
+    writes::check(def, &library, outputs, &fed)?;
     reader.read(&wanted)?;
     let mut results = Named::new();
     for (name, reference) in outputs.iter().zip(wanted) {

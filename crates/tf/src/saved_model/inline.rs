@@ -98,7 +98,7 @@ fn needed<'n>(nodes: &'n [NodeDef], roots: &'n [String]) -> HashSet<&'n str> {
 }
 
 /// The node of an input: of `^node`, `node` or `node:1`.
-fn node_of(input: &str) -> &str {
+pub(super) fn node_of(input: &str) -> &str {
     let input = input.strip_prefix('^').unwrap_or(input);
     input.split_once(':').map_or(input, |(node, _)| node)
 }

@@ -70,6 +70,12 @@ impl<'a> Library<'a> {
         self.limits.check_copies(self.n_nodes.get(), self.n_bytes.get())
     }
 
+    /// Adds nodes that a node is about to become to the sum, and checks the sum.
+    pub(super) fn add_parts(&self, n: usize) -> Result<()> {
+        self.n_nodes.set(self.n_nodes.get().saturating_add(n));
+        self.limits.check_parts(self.n_nodes.get())
+    }
+
     /// The number of an output among all outputs of a node, by its name in the op's signature.
     pub(super) fn output(&self, def: &NodeDef, name: &str, index: usize) -> Result<usize> {
         let outputs: &[ArgDef] = match (self.ops.get(def.op.as_str()), self.function(&def.op)) {

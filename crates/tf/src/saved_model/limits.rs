@@ -58,7 +58,9 @@ impl ReadLimits {
         self
     }
 
-    /// Limits the nodes of all graphs and functions of a file together. By default, 1,000,000.
+    /// Limits the nodes of all graphs and functions of a file together, with copies of those of
+    /// called functions, and with those that the parts of a split tensor take. By default,
+    /// 1,000,000.
     pub fn nodes(mut self, n: usize) -> ReadLimits {
         self.nodes = n;
         self
@@ -168,6 +170,11 @@ impl ReadLimits {
     pub(super) fn check_copies(&self, nodes: usize, bytes: usize) -> Result<()> {
         within(nodes, self.nodes, "nodes with those of called functions", "nodes")?;
         within(bytes, self.repeated_bytes, "bytes in the nodes of called functions", "repeated_bytes")
+    }
+
+    /// Checks the sum of nodes, with those that the parts of tensors take.
+    pub(super) fn check_parts(&self, nodes: usize) -> Result<()> {
+        within(nodes, self.nodes, "nodes with those for the parts of tensors", "nodes")
     }
 
     /// Checks the number of elements that a node produces, given `sources` elements of variables,

@@ -24,7 +24,8 @@
 //!
 //! The result is a normal graph: strings, tables and sparse tensors are in the host's part, numbers
 //! in the step. Control inputs are ignored. Assertions, which they wait for, are read only where
-//! they are checks that we have written (`checks.rs`). Ops that we have written as several nodes
+//! they are checks that we have written (`checks.rs`). A signature that changes a variable or a
+//! table that its outputs read is refused (`writes.rs`). Ops that we have written as several nodes
 //! become one op again (`composed.rs`).
 
 mod checks;
@@ -45,6 +46,7 @@ mod signature;
 mod step;
 mod step_loop;
 mod variables;
+mod writes;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

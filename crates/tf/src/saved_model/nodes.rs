@@ -133,8 +133,8 @@ impl<'a> Nodes<'a> {
         variable.and_then(|variable| self.assigned.get(&variable.node).copied()).unwrap_or(read)
     }
 
-    /// The data inputs of a node. Control inputs are ignored: they order updates, which a
-    /// prediction does not have, and assertions, of which only our own are read.
+    /// The data inputs of a node. Control inputs are ignored: they order updates, which
+    /// change nothing that is read (`writes.rs`), and assertions, of which only our own are read.
     pub(super) fn inputs(&self, node: usize) -> Result<Vec<Reference>> {
         self.inputs_of(self.def(node))
     }

@@ -10,8 +10,20 @@ use estimand_graph::op::DimSize;
 use estimand_graph::{Graph, SymbolDef, Tensor};
 use estimand_tensor::{Array, DType, Dim, Error, Result};
 
-/// The largest number of elements that are tracked. A tensor with more is not a shape.
+/// The largest number of elements that are tracked, and the largest size of an axis. A tensor with
+/// more is not a shape. An axis next to one of size 0 could have any size without an element, and a
+/// slice lists the places along each axis.
 pub(super) const MOST: usize = 64;
+
+/// Whether a tensor of these sizes is small enough to be tracked.
+pub(super) fn are_few(dims: &[usize]) -> bool {
+    dims.iter().all(|&size| size <= MOST) && n_elements(dims).is_some_and(|n| n <= MOST)
+}
+
+/// The number of elements of these sizes; `None` if it overflows.
+fn n_elements(dims: &[usize]) -> Option<usize> {
+    dims.iter().try_fold(1usize, |n, &size| n.checked_mul(size))
+}
 
 /// One integer.
 #[derive(Clone, Debug)]
@@ -101,7 +113,7 @@ impl Numbers {
 
     /// The numbers of a small integer array.
     pub(super) fn of_array(array: &Array) -> Option<Numbers> {
-        if array.len() > MOST {
+        if !are_few(array.dims()) {
             return None;
         }
         let elements = match array.dtype() {
@@ -115,7 +127,7 @@ impl Numbers {
     /// The elements of a small integer tensor of known sizes.
     pub(super) fn of_tensor(tensor: &Tensor) -> Option<Numbers> {
         let dims = tensor.shape().known()?.to_vec();
-        let n = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n <= MOST)?;
+        let n = n_elements(&dims).filter(|_| are_few(&dims))?;
         let elements = (0..n).map(|i| Number::Element(tensor.clone(), i)).collect();
         matches!(tensor.dtype(), DType::I32 | DType::I64).then(|| Numbers { dtype: tensor.dtype(), dims, elements })
     }
@@ -157,7 +169,7 @@ impl Numbers {
             d => usize::try_from(d).ok(),
         };
         let dims: Vec<usize> = dims.iter().map(size).collect::<Option<_>>()?;
-        (dims.iter().product::<usize>() == self.elements.len()).then(|| Numbers { dims, ..self.clone() })
+        (are_few(&dims) && n_elements(&dims) == Some(self.elements.len())).then(|| Numbers { dims, ..self.clone() })
     }
 
     /// Combines two tensors element-wise. `None` if a result is not known to be a size, or if the

@@ -18,6 +18,7 @@ use super::node_reader::dtype;
 use super::nodes::{Nodes, Reference};
 use super::reader::{Reader, Surroundings};
 use super::variables::Checkpoint;
+use super::writes;
 use super::{Named, SavedModel};
 
 /// The inputs and outputs of a signature, as the export describes them: `f32[-1, 3]`, `string[?]`.
@@ -81,26 +82,31 @@ impl SignatureModel {
         let folder = Folder { model, checkpoint: &checkpoint };
         let mut reader = Reader::new(&nodes, &folder, &model.limits);
         let _line = reader.graph.line(Location::caller(), file!());
-        let mut inputs = Named::new();
+        let (mut inputs, mut fed) = (Named::new(), Vec::new());
         let parsed = parsed(&nodes);
         for (name, info) in &signature.inputs {
-            for (name, tensor, info) in parts(name, info)? {
+            for (name, fed_tensor, info) in parts(name, info)? {
                 let place = |e: Error| e.context(format!("in input `{name}`"));
-                let reference = nodes.find(&tensor).map_err(place)?;
+                let reference = nodes.find(&fed_tensor).map_err(place)?;
                 let spec = placeholder_spec(model, &parsed, &name, &info, reference).map_err(place)?;
                 let tensor = reader.graph.placeholder(&name, spec.dtype, spec.shape);
                 reader.graph.check()?;
                 reader.give(reference, tensor.clone());
+                fed.push(fed_tensor);
                 inputs.insert(name, tensor.value());
             }
         }
-        let mut wanted = Vec::new();
+        let (mut wanted, mut fetched) = (Vec::new(), Vec::new());
         for (name, info) in &signature.outputs {
             for (name, tensor, _) in parts(name, info)? {
                 let reference = nodes.find(&tensor).map_err(|e| e.context(format!("in output `{name}`")))?;
                 wanted.push((name, reference));
+                fetched.push(tensor);
             }
         }
+        let fetched: Vec<&str> = fetched.iter().map(String::as_str).collect();
+        let fed: Vec<&str> = fed.iter().map(String::as_str).collect();
+        writes::check(model.graph_def()?, &library, &fetched, &fed)?;
         reader.read(&wanted.iter().map(|(_, reference)| *reference).collect::<Vec<_>>())?;
         let mut outputs = Named::new();
         for (name, reference) in wanted {

@@ -6,7 +6,7 @@ use estimand_graph::op::reading::{Reading, axis as axis_of, refuse};
 use estimand_tensor::{Dim, Error, Result};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
-use super::super::numbers::{MOST, Number, Numbers};
+use super::super::numbers::{MOST, Number, Numbers, are_few};
 use super::follow::joined;
 
 pub(super) fn pack(call: &mut NodeReader<'_, '_>) -> Outputs {
@@ -37,7 +37,7 @@ fn stacked(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
         }
     }
     all.dims.insert(0, call.n_inputs());
-    Ok(Some(all).filter(|all| all.elements.len() <= MOST && all.dims.len() <= MOST))
+    Ok(Some(all).filter(|all| are_few(&all.dims) && all.dims.len() <= MOST))
 }
 
 pub(super) fn unpack(call: &mut NodeReader<'_, '_>) -> Outputs {
@@ -52,12 +52,33 @@ pub(super) fn unpack(call: &mut NodeReader<'_, '_>) -> Outputs {
     let n = call.int_or("num", 0)?;
     let axis = axis_of(axis, tensor.rank())?;
     let n = usize::try_from(n).map_err(|_| Error::config(format!("the number of parts is {n}; expected 0 or more")))?;
-    let parts = parts(call, &tensor, axis, &vec![1; n])?;
+    let parts = equal_parts(call, &tensor, axis, n, 1)?;
     Ok(parts.iter().map(|part| part.squeeze(&[axis as i64]).into()).collect())
+}
+
+/// Splits an axis into `n` parts of one size. The size of the axis may be unknown.
+fn equal_parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, n: usize, size: usize) -> Result<Vec<Tensor>> {
+    let whole = tensor.shape().dims()[axis].known();
+    if whole.is_some_and(|whole| n.checked_mul(size) != Some(whole)) {
+        return Err(Error::shape(format!(
+            "{n} parts of size {size} along axis {axis} of {}; expected parts as large as the axis",
+            tensor.spec()
+        )));
+    }
+    // A few bytes ask for any number of parts, of which each is a slice and a reshape.
+    call.reader.nodes.library().add_parts(n.saturating_mul(2))?;
+    parts(call, tensor, axis, &vec![size; n])
 }
 
 /// Splits an axis into parts of known sizes. The size of the axis may be unknown.
 fn parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> Result<Vec<Tensor>> {
+    let whole = sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size));
+    let whole = whole.ok_or_else(|| Error::shape("the parts are too large together"))?;
+    if let Some(n) = tensor.shape().dims()[axis].known()
+        && n != whole
+    {
+        return Err(Error::shape(format!("the parts have the sizes {sizes:?}, but axis {axis} has size {n}")));
+    }
     let mut first = 0usize;
     let mut parts = Vec::with_capacity(sizes.len());
     for &size in sizes {
@@ -65,15 +86,10 @@ fn parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize
         let mut shape = tensor.shape().clone();
         begin[axis] = first;
         shape.0[axis] = Dim::Known(size);
-        first = first.checked_add(size).ok_or_else(|| Error::shape("the parts are too large together"))?;
+        first += size;
         parts.push(call.add(Slice { begin, size: shape }, &[tensor])?.remove(0));
     }
-    match tensor.shape().dims()[axis].known() {
-        Some(n) if n != first => {
-            Err(Error::shape(format!("the parts have the sizes {sizes:?}, but axis {axis} has size {n}")))
-        }
-        _ => Ok(parts),
-    }
+    Ok(parts)
 }
 
 pub(super) fn split(call: &mut NodeReader<'_, '_>) -> Outputs {
@@ -82,7 +98,7 @@ pub(super) fn split(call: &mut NodeReader<'_, '_>) -> Outputs {
     let axis = axis_of(axis, tensor.rank())?;
     match (tensor.shape().dims()[axis].known(), usize::try_from(n)) {
         (Some(size), Ok(n)) if n > 0 && size % n == 0 => {
-            let parts = parts(call, &tensor, axis, &vec![size / n; n])?;
+            let parts = equal_parts(call, &tensor, axis, n, size / n)?;
             Ok(parts.into_iter().map(Into::into).collect())
         }
         _ => Err(refuse(format!("a split of {} into {n} equal parts along axis {axis}", tensor.spec()))),
@@ -95,7 +111,7 @@ pub(super) fn split_sizes(call: &mut NodeReader<'_, '_>) -> Outputs {
     let rest: i64 = sizes.iter().filter(|&&n| n != -1).fold(0, |sum, &n| sum.saturating_add(n));
     for size in sizes.iter_mut().filter(|size| **size == -1) {
         match tensor.shape().dims()[axis].known() {
-            Some(n) => *size = n as i64 - rest,
+            Some(n) => *size = (n as i64).saturating_sub(rest),
             None => return Err(refuse("a split of an axis of unknown size into a part of size -1")),
         }
     }

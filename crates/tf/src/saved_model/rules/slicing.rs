@@ -6,7 +6,7 @@ use estimand_graph::op::{Slice, StridedSlice, StridedSliceGrad};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
-use super::super::numbers::{Number, Numbers};
+use super::super::numbers::{Number, Numbers, are_few};
 
 pub(super) fn slice(call: &mut NodeReader<'_, '_>) -> Outputs {
     if let Some(numbers) = call.numbers(0)?
@@ -166,6 +166,10 @@ pub(super) fn strided_slice(call: &mut NodeReader<'_, '_>) -> Outputs {
 
 /// Ranges of tracked numbers. `None` if a bound is not known.
 fn of_numbers(numbers: &Numbers, ranges: &[Range]) -> Result<Option<Numbers>> {
+    // The places of a range are listed, whatever the sizes of the other axes.
+    if !are_few(&numbers.dims) {
+        return Ok(None);
+    }
     let (mut places, mut dims) = (vec![0], Vec::new());
     let mut sizes = numbers.dims.iter();
     for range in ranges {
@@ -312,8 +316,8 @@ fn known_span(
         let op = StridedSlice { begin: begins, strides, size: result };
         return Ok(call.add(op, &[tensor])?.remove(0));
     }
-    let places: Vec<i64> = (0..size as i64).map(|i| first as i64 + i * stride).collect();
-    let places = call.graph().constant(estimand_tensor::Array::from(places));
+    // Not a constant: the sizes of a placeholder cost a file nothing.
+    let places = call.graph().range(size, DType::I64) * stride + first as i64;
     Ok(tensor.gather_axis(&places, axis as i64, 0))
 }
 

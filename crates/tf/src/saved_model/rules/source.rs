@@ -6,7 +6,7 @@ use estimand_tensor::{DType, Dim, Error, Result};
 
 use super::super::node_output::NodeOutput;
 use super::super::node_reader::{NodeReader, Outputs, one, shape_of};
-use super::super::numbers::{Number, Numbers};
+use super::super::numbers::{MOST, Number, Numbers, are_few};
 
 pub(super) fn constant(call: &mut NodeReader<'_, '_>) -> Outputs {
     let value = call.tensor_attr("value")?;
@@ -137,10 +137,10 @@ pub(super) fn fill(call: &mut NodeReader<'_, '_>) -> Outputs {
     // A short list filled with one number stays a list of tracked numbers.
     if let (Some(dims), Some(value)) = (shape.known(), value)
         && let Ok(dims) = dims.iter().map(|&d| usize::try_from(d)).collect::<Result<Vec<usize>, _>>()
-        && let Some(n) = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
-        && n <= super::super::numbers::MOST
+        && are_few(&dims)
         && value.elements.len() == 1
     {
+        let n = dims.iter().product();
         return one(Numbers { dtype: value.dtype, dims, elements: vec![value.elements[0].clone(); n] });
     }
     let shape = call.shape(0)?;
@@ -202,10 +202,11 @@ pub(super) fn range(call: &mut NodeReader<'_, '_>) -> Outputs {
         _ => return Err(refuse(format!("a range from {start} by {delta} to a limit known only at run time"))),
     };
     if let Dim::Known(n) = n
-        && n <= super::super::numbers::MOST
+        && n <= MOST
     {
-        let elements = (0..n as i64).map(|i| Number::Known(start + i * delta)).collect();
-        return one(Numbers::list(dtype, elements));
+        // They are between start and limit, also where the product alone overflows.
+        let at = |i: i64| Number::Known(start.wrapping_add(i.wrapping_mul(delta)));
+        return one(Numbers::list(dtype, (0..n as i64).map(at).collect()));
     }
     let mut numbers = call.graph().range(n, dtype);
     if delta != 1 {
