@@ -60,8 +60,8 @@ impl ClipGradients<'_> {
                 positive("clip_gradients", limit, "leave clip_gradients out to limit nothing")?;
                 // TF: limit / max(norm, limit), so that gradients of norm 0 stay.
                 let norm = global_norm(&pairs)?;
-                // An infinite norm makes all gradients NaN: 0 would hide that training has failed.
-                let factor = norm.maximum(limit).reciprocal() * limit + (&norm - &norm);
+                // An infinite norm, times 0, makes all gradients NaN. 0 would hide the failure.
+                let factor = norm.maximum(limit).reciprocal() * limit + &norm * 0.0;
                 Ok(scaled(pairs, &factor))
             }
             ClipGradients::Adaptive(adaptive) => adaptive.apply(graph, pairs, global_step, summaries, effects),
