@@ -282,3 +282,156 @@ fn the_complement_of_the_error_function_keeps_its_digits() {
     assert_eq!(ends[..3], [2.0, 0.0, 0.0]);
     assert!(ends[3].is_nan());
 }
+
+/// Numbers of Python's `math`, at places that f32 has exactly.
+#[test]
+fn functions_that_are_compositions_keep_their_digits() {
+    let cases: &[(&str, &[(f64, f64)])] = &[
+        (
+            "Sinh",
+            &[
+                (-20.0, -242582597.70489514),
+                (-0.5, -0.5210953054937474),
+                (-0.0001220703125, -0.0001220703128031649),
+                (0.0, 0.0),
+                (1.25, 1.6019190803008256),
+                (30.0, 5343237290762.231),
+            ],
+        ),
+        (
+            "Cosh",
+            &[
+                (-20.0, 242582597.70489514),
+                (-0.5, 1.1276259652063807),
+                (-0.0001220703125, 1.0000000074505806),
+                (0.0, 1.0),
+                (1.25, 1.8884238771610158),
+                (30.0, 5343237290762.231),
+            ],
+        ),
+        (
+            "Tan",
+            &[
+                (-20.0, -2.237160944224742),
+                (-3.0, 0.1425465430742778),
+                (-0.0001220703125, -0.0001220703131063298),
+                (0.0, 0.0),
+                (1.25, 3.0095696738628313),
+                (30.0, -6.405331196646276),
+            ],
+        ),
+        (
+            "Asinh",
+            &[
+                (-50.0, -4.605270170991424),
+                (-0.5, -0.48121182505960347),
+                (-0.0001220703125, -0.0001220703121968351),
+                (0.0, 0.0),
+                (1.25, 1.0475930126492587),
+                (1000000000.0, 21.416413017506354),
+            ],
+        ),
+        (
+            "Acosh",
+            &[
+                (1.0, 0.0),
+                (1.0009765625, 0.044190578083110096),
+                (1.5, 0.9624236501192069),
+                (10.0, 2.993222846126381),
+                (1000000000.0, 21.416413017506354),
+            ],
+        ),
+        (
+            "Atanh",
+            &[
+                (-0.96875, -2.0715673631957663),
+                (-0.5, -0.5493061443340548),
+                (-0.0001220703125, -0.00012207031310632982),
+                (0.0, 0.0),
+                (0.25, 0.25541281188299536),
+                (0.9990234375, 3.8120652928306447),
+            ],
+        ),
+    ];
+    for (op, places) in cases {
+        for dtype in [DType::F32, DType::F64] {
+            let x: Vec<f64> = places.iter().map(|place| place.0).collect();
+            let x = Array::from(x).cast(dtype).unwrap();
+            let found = Model::of(NodeDef::new("", *op)).rows(x).run().unwrap();
+            assert_eq!(found.dtype(), dtype);
+            let limit = if dtype == DType::F32 { 1e-6 } else { 1e-14 };
+            for ((x, expected), found) in places.iter().zip(found.to_f64_vec().unwrap()) {
+                let is_near = (found - expected).abs() <= limit * expected.abs();
+                assert!(is_near, "{dtype}: {op} of {x} is {expected}, not {found}");
+            }
+        }
+    }
+    let ends = |op: &str| {
+        let x = vec![f32::NEG_INFINITY, -2.0, 2.0, f32::INFINITY, f32::NAN];
+        let found = Model::of(NodeDef::new("", op)).rows(x).run().unwrap();
+        let words = found.to_f64_vec().unwrap().into_iter().map(|v| if v.is_finite() { 0.0 } else { v });
+        words.map(|v| v.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(ends("Sinh"), "-inf 0 0 inf NaN");
+    assert_eq!(ends("Cosh"), "inf 0 0 inf NaN");
+    assert_eq!(ends("Asinh"), "-inf 0 0 inf NaN");
+    assert_eq!(ends("Acosh"), "NaN NaN 0 inf NaN");
+    assert_eq!(ends("Atanh"), "NaN NaN NaN NaN NaN");
+    let infinite = Model::of(NodeDef::new("", "IsInf")).rows(vec![f32::NEG_INFINITY, 1.0, f32::INFINITY, f32::NAN]);
+    assert_eq!(infinite.run().unwrap().as_slice::<bool>().unwrap(), [true, false, true, false]);
+}
+
+/// `keras.ops.signbit` of Keras 3, which its `argmax` uses.
+#[test]
+fn the_sign_of_floats_is_read_from_their_bits() {
+    let bits = || NodeDef::new("bits", "Bitcast").attr("T", DataType::Float).attr("type", DataType::Int32);
+    let x = vec![-1.5f32, -0.0, 0.0, 2.0, f32::NEG_INFINITY, -1e-40, 1e-40];
+    let of = |mask: i32| {
+        let and = NodeDef::new("", "BitwiseAnd").attr("T", DataType::Int32).input("bits");
+        let model = Model::of(bits()).rows(x.clone());
+        let nodes = [model.nodes, vec![model.node]].concat();
+        Model { nodes, node: and, feeds: model.feeds }.constant(Array::scalar(mask)).run()
+    };
+    let (set, none) = (i32::MIN, 0);
+    assert_eq!(of(i32::MIN).unwrap().as_slice::<i32>().unwrap(), [set, set, none, none, set, set, none]);
+    assert!(of(1).unwrap_err().to_string().contains("`and` of bits, but for the sign of f32"));
+    let error = Model::of(bits()).rows(x.clone()).run().unwrap_err().to_string();
+    assert!(error.contains("the bits of floats"), "{error}");
+}
+
+/// `tf.roll(tf.reshape(tf.range(6.), [2, 3]), shifts, axes)`.
+#[test]
+fn elements_roll_around() {
+    let rolled = |shifts: Array, axes: Array| {
+        let node = NodeDef::new("", "Roll");
+        let found = Model::of(node).fed(count([2, 3]), Shape::from([2, 3])).constant(shifts).constant(axes).run();
+        found.unwrap().to_f64_vec().unwrap()
+    };
+    assert_eq!(rolled(Array::scalar(1i32), Array::scalar(1i32)), [2.0, 0.0, 1.0, 5.0, 3.0, 4.0]);
+    assert_eq!(rolled(Array::from([-1i64, 7]), Array::from([-1i64, 0])), [4.0, 5.0, 3.0, 1.0, 2.0, 0.0]);
+    let open = Model::of(NodeDef::new("", "Roll")).rows(count([2, 3])).constant(Array::scalar(1i32));
+    let error = open.constant(Array::scalar(0i32)).run().unwrap_err().to_string();
+    assert!(error.contains("a roll of axis 0, whose size only a run tells"), "{error}");
+}
+
+/// A filter of 1 x 1 that sees two of four channels: filters 0 and 1 see the first two, 2 and 3 the
+/// others. The pixel is 0, 1, 2, 3; filter f multiplies its channels by f and 10 f.
+#[test]
+fn filters_may_see_a_part_of_the_channels() {
+    let convolved = |filter: Array| {
+        let window = |key: &str| (key.to_string(), ListValue { i: vec![1; 4], ..ListValue::default() });
+        let node = ["strides", "dilations"]
+            .map(window)
+            .into_iter()
+            .fold(NodeDef::new("", "Conv2D").attr("padding", b"VALID".to_vec()), |node, (key, list)| {
+                node.attr(&key, list)
+            });
+        Model::of(node).rows(count([1, 1, 1, 4])).constant(filter).run().unwrap().to_f64_vec().unwrap()
+    };
+    let halves = Array::from_vec([1, 1, 2, 4], vec![0f32, 1.0, 2.0, 3.0, 0.0, 10.0, 20.0, 30.0]).unwrap();
+    // 0 * f + 1 * 10 f, and 2 * f + 3 * 10 f.
+    assert_eq!(convolved(halves), [0.0, 10.0, 64.0, 96.0]);
+    // One channel for each of four groups of two filters.
+    let single = Array::from_vec([1, 1, 1, 8], (0..8).map(|f| f as f32).collect()).unwrap();
+    assert_eq!(convolved(single), [0.0, 0.0, 2.0, 3.0, 8.0, 10.0, 18.0, 21.0]);
+}

@@ -1,5 +1,6 @@
 //! Convolutions of images and their gradients.
 
+use super::DepthwiseConv2d;
 use super::attribute::Window;
 use super::rules::*;
 use super::window::{conv_shape, read_window, spell_convolution, spell_convolution_gradient, terms};
@@ -138,9 +139,36 @@ impl OpRules for Conv2dBackpropFilter {
     }
 }
 
+/// TF: filters that see a part of the channels are groups, each of which sees the next part.
 fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let (x, filter, window) = (reading.tensor(0)?, reading.tensor(1)?, read_window(reading)?);
-    reading.add(Conv2d { window }, &[&x, &filter])
+    let n_groups = n_groups(&x, &filter);
+    if n_groups == 1 {
+        return reading.add(Conv2d { window }, &[&x, &filter]);
+    }
+    let channels = |t: &Tensor| t.shape().dims()[3].known().unwrap_or(0);
+    if n_groups == channels(&x) {
+        let mut shape = filter.shape().clone();
+        (shape.0[2], shape.0[3]) = (n_groups.into(), (channels(&filter) / n_groups).into());
+        return reading.add(DepthwiseConv2d { window }, &[&x, &filter.reshape_as(shape)]);
+    }
+    let split = |t: &Tensor| t.split(&vec![channels(t) / n_groups; n_groups], 3);
+    let parts = split(&x).into_iter().zip(split(&filter));
+    let parts = parts.map(|(x, filter)| Ok(reading.add(Conv2d { window }, &[&x, &filter])?.remove(0)));
+    let parts: Vec<Tensor> = parts.collect::<Result<_>>()?;
+    Ok(vec![Tensor::concat(&parts.iter().collect::<Vec<_>>(), 3)])
+}
+
+/// 1 also for shapes that do not fit, which `Conv2d` refuses.
+fn n_groups(x: &Tensor, filter: &Tensor) -> usize {
+    let sizes = |t: &Tensor, axis: usize| t.shape().dims().get(axis).and_then(|dim| dim.known());
+    match (sizes(x, 3), sizes(filter, 2), sizes(filter, 3)) {
+        (Some(channels), Some(seen), Some(filters)) if seen > 0 && channels.is_multiple_of(seen) => {
+            let n_groups = channels / seen;
+            if n_groups > 0 && filters.is_multiple_of(n_groups) { n_groups } else { 1 }
+        }
+        _ => 1,
+    }
 }
 
 fn read_backprop_input(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {

@@ -22,6 +22,8 @@ pub(super) enum NodeOutput {
     List(List),
     /// A tensor of the checkpoint, by its name. It is read when it is needed.
     Saved(Rc<str>),
+    /// The bits of floats, as integers that we do not have.
+    Bits(Tensor),
     /// The axes to sum over to get to a shape.
     AxesTo(Box<Numbers>),
 }
@@ -89,6 +91,7 @@ impl NodeOutput {
             NodeOutput::List(List::Reserved { .. }) => "an empty list of tensors",
             NodeOutput::List(_) => "a list of tensors",
             NodeOutput::Saved(_) => "a tensor of the checkpoint",
+            NodeOutput::Bits(_) => "the bits of floats, of which only the sign can be read",
             NodeOutput::AxesTo(_) => "a list of axes that is known only at run time",
         }
     }

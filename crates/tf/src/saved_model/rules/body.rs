@@ -70,6 +70,7 @@ pub(super) fn argument(call: &mut NodeReader<'_, '_>, i: usize, fixed: bool) -> 
         NodeOutput::Variable(_) => call.variable_value(i)?,
         NodeOutput::Saved(name) => return Ok(Argument::Given(NodeOutput::Saved(name))),
         NodeOutput::AxesTo(_) => return Err(place(Error::unsupported("axes are given to it"))),
+        NodeOutput::Bits(_) => return Err(place(Error::unsupported("the bits of floats are given to it"))),
         NodeOutput::Value(known) => {
             let KnownValue { array, numbers, .. } = *known;
             let array = match numbers {

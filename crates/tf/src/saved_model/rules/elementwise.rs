@@ -3,6 +3,7 @@
 use estimand_graph::op::reading::{Reading, refuse};
 use estimand_tensor::{DType, Dim, Error};
 
+use super::super::node_output::NodeOutput;
 use super::super::node_reader::{NodeReader, Outputs, one};
 
 /// The division op of old graphs. Integers are divided towards zero.
@@ -75,6 +76,82 @@ pub(super) fn erfc(call: &mut NodeReader<'_, '_>) -> Outputs {
     let rest = (&far - &step) * (&far + &step);
     let tail = (-step.square()).exp() * (-rest).exp() * scaled;
     one(x.less(limit).select(1.0 - x.erf(), &tail))
+}
+
+pub(super) fn is_inf(call: &mut NodeReader<'_, '_>) -> Outputs {
+    one(call.tensor(0)?.abs().equal(f64::INFINITY))
+}
+
+/// `(e^x - e^-x) / 2`, from `e^x - 1`, which has all digits near 0. The halves do not overflow
+/// before the result does.
+pub(super) fn sinh(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let x = call.tensor(0)?;
+    let size = x.abs();
+    let less = size.expm1();
+    let near = (&less + &less / (&less + 1.0)) * 0.5;
+    let half = (&size * 0.5).exp();
+    let far = &half * 0.5 * &half;
+    one(x.sign() * size.less(10.0).select(&near, &far))
+}
+
+pub(super) fn cosh(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let half = (call.tensor(0)?.abs() * 0.5).exp();
+    one((&half * 0.5) * &half + (0.5 / &half) / &half)
+}
+
+pub(super) fn tan(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let x = call.tensor(0)?;
+    one(x.sin() / x.cos())
+}
+
+/// `ln(|x| + sqrt(x^2 + 1))` with the sign of x. What is added to 1 has all digits near 0.
+pub(super) fn asinh(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let x = call.tensor(0)?;
+    let size = x.abs();
+    // Beyond 1e8, the square is not needed and may overflow.
+    let near = size.minimum(1e8);
+    let square = near.square();
+    let near = (&near + &square / ((&square + 1.0).sqrt() + 1.0)).log1p();
+    let far = size.log() + std::f64::consts::LN_2;
+    one(x.sign() * size.less(1e8).select(&near, &far))
+}
+
+/// `ln(x + sqrt(x^2 - 1))`, from what x is above 1.
+pub(super) fn acosh(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let x = call.tensor(0)?;
+    let above = x.minimum(1e8) - 1.0;
+    let near = (&above + (&above * (&above + 2.0)).sqrt()).log1p();
+    let far = x.log() + std::f64::consts::LN_2;
+    one(x.greater(1e8).select(&far, &near))
+}
+
+pub(super) fn atanh(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let x = call.tensor(0)?;
+    let size = x.abs();
+    one(x.sign() * (&size * 2.0 / (1.0 - &size)).log1p() * 0.5)
+}
+
+/// Floats as the integers of their bits. Only the sign of these is known.
+pub(super) fn bitcast(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let (x, to) = (call.tensor(0)?, call.dtype("type")?);
+    match (x.dtype(), to) {
+        (DType::F32, DType::I32) => Ok(vec![NodeOutput::Bits(x)]),
+        (from, to) => Err(refuse(format!("the bits of {from} as {to}"))),
+    }
+}
+
+/// The sign bit of floats, by which Keras 3 tells -0 from 0 in `argmax`. A NaN has none here.
+pub(super) fn bitwise_and(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let not_read = || refuse("`and` of bits, but for the sign of f32");
+    let (NodeOutput::Bits(x), bits) = (call.item(0)?, call.constant(1).map_err(|_| not_read())?) else {
+        return Err(not_read());
+    };
+    if bits.dtype() != DType::I32 || bits.len() != 1 || bits.as_slice::<i32>()? != [i32::MIN] {
+        return Err(not_read());
+    }
+    let is_negative = x.less(0.0).logical_or(x.equal(0.0).logical_and(x.reciprocal().less(0.0)));
+    let sign = is_negative.cast(DType::I32) * f64::from(i32::MIN);
+    one(sign)
 }
 
 pub(super) fn clip(call: &mut NodeReader<'_, '_>) -> Outputs {

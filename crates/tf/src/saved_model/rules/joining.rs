@@ -92,6 +92,26 @@ fn parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize
     Ok(parts)
 }
 
+/// Moves elements along axes; those that leave at the end come in at the beginning.
+pub(super) fn roll(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let (tensor, shifts, axes) = (call.tensor(0)?, call.integers(1)?, call.integers(2)?);
+    if shifts.len() != axes.len() {
+        return Err(Error::config(format!("the shifts are {shifts:?} and the axes {axes:?}; expected as many")));
+    }
+    let mut rolled = tensor;
+    for (shift, axis) in shifts.into_iter().zip(axes) {
+        let axis = axis_of(axis, rolled.rank())?;
+        let size = rolled.shape().dims()[axis].known();
+        let n = size.ok_or_else(|| refuse(format!("a roll of axis {axis}, whose size only a run tells")))?;
+        let first = if n == 0 { 0 } else { shift.rem_euclid(n as i64) as usize };
+        if first > 0 {
+            let parts = parts(call, &rolled, axis, &[n - first, first])?;
+            rolled = Tensor::concat(&[&parts[1], &parts[0]], axis as i64);
+        }
+    }
+    one(rolled)
+}
+
 pub(super) fn split(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (axis, tensor) = (call.integer(0)?, call.tensor(1)?);
     let n = call.int_or("num_split", 1)?;
