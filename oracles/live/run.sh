@@ -40,6 +40,7 @@ events             estimand               event_exchange
 parquet            more                   columnar_exchange
 hdf5               more                   hdf5_exchange
 keras_graphs@keras3 more                  keras_files_exchange
+keras_export@keras3 estimand-tf           saved_model_predict
 onnx               more                   onnx_exchange
 onnx_programs      more                   program_exchange
 layers             estimand-nn            layer_exchange

@@ -18,7 +18,8 @@ from tensorflow.core.framework import attr_value_pb2
 
 v1 = tf.compat.v1
 columns = tf.feature_column
-export = tf.estimator.export
+# TensorFlow 2.16 and later have no Estimator; keras_export.py uses functions of this file with it.
+export = tf.estimator.export if hasattr(tf, "estimator") else None
 RELATIVE, ABSOLUTE = 1e-5, 1e-6
 SEED = 7
 BATCHES = [1, 0, 2, 13, 64]
@@ -283,7 +284,7 @@ def difference(mine, theirs):
         if value.dtype != expected.dtype or value.shape != expected.shape:
             return f"`{key}` is {value.dtype}{list(value.shape)}, expected {expected.dtype}{list(expected.shape)}"
         if value.dtype == np.float32:
-            wrong = ~np.isclose(value, expected, RELATIVE, ABSOLUTE)
+            wrong = ~np.isclose(value, expected, RELATIVE, ABSOLUTE, equal_nan=True)
         else:
             wrong = value != expected
         if np.any(wrong):
