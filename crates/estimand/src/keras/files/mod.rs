@@ -3,7 +3,7 @@
 //! `legacy` reads the older form. `archive` is about whole models, `compiled` about their
 //! optimizers, losses and metrics, `learned` about vocabularies, `options` says how they are read
 //! and written. `by_name` loads the layers that have the same names, and `named` gives the weights
-//! of any file names for a warm start.
+//! of any file names for a warm start; `names` limits their memory.
 
 mod archive;
 mod by_name;
@@ -12,6 +12,7 @@ mod learned;
 mod legacy;
 mod members;
 mod named;
+mod names;
 mod options;
 
 use std::path::Path;
@@ -27,11 +28,6 @@ pub use archive::{load_model, load_model_with};
 pub use by_name::{ByName, LoadedByName};
 pub(crate) use named::NamedWeights;
 pub use options::{LoadModel, SaveModel};
-
-/// The most bytes that the names of all weights of a file may take in memory, a name with
-/// [`NAME`] bytes beside its text.
-const MAX_NAMES: usize = 1 << 27;
-const NAME: usize = 64;
 
 impl Model {
     /// Writes the weights to a `.weights.h5` file for a version of Keras;

@@ -11,7 +11,8 @@ use estimand_nn::config::{self, CustomObjects, Json};
 use estimand_tensor::{Array, Error, Limits, Result};
 use indexmap::IndexMap;
 
-use super::{MAX_NAMES, NAME, archive, legacy};
+use super::names::Names;
+use super::{archive, legacy};
 use crate::keras::json::{KerasVersion, model_from_document};
 use crate::keras::places;
 
@@ -99,16 +100,13 @@ fn of_archive(config: &Json, file: &File) -> Result<Found> {
 }
 
 /// All weights below a group by their own paths. The number and depth of groups is limited by the
-/// reader of the file, the length of all paths here: many links may follow a long path.
+/// reader of the file.
 fn places_in(root: &Group<'_>, paths: &mut IndexMap<String, String>) -> Result<()> {
-    let (mut groups, mut n_bytes) = (vec![(String::new(), root.clone())], 0);
+    let (mut groups, mut known) = (vec![(String::new(), root.clone())], Names::default());
     while let Some((before, group)) = groups.pop() {
         for name in group.names() {
             let path = if before.is_empty() { name.to_string() } else { format!("{before}/{name}") };
-            n_bytes += path.len() + NAME;
-            if n_bytes > MAX_NAMES {
-                return Err(Error::data(format!("the paths of the weights need more than {MAX_NAMES} bytes")));
-            }
+            known.add(path.len())?;
             match group.get(name)? {
                 Node::Group(inner) => groups.push((path, inner)),
                 Node::Dataset(_) => _ = paths.insert(path.clone(), path),

@@ -8,7 +8,7 @@ use estimand_tensor::{Array, Error, Result};
 use super::order::in_order;
 use super::stored::Stored;
 use super::{LAYER_NAMES, WEIGHT_NAMES, WEIGHTS, lists_layers};
-use crate::keras::files::{MAX_NAMES, NAME};
+use crate::keras::files::names::Names;
 use crate::keras::model::{Model, ModelLayer};
 
 impl Stored<'_> {
@@ -28,8 +28,7 @@ impl Stored<'_> {
     }
 }
 
-/// The layers of a file that have weights, in its order. Groups may share a list of names, and
-/// lists their texts: each is small, all of them are not.
+/// The layers of a file that have weights, in its order.
 pub(in crate::keras::files) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored<'a>>> {
     let inner;
     // A layer, too, may be called as the group is.
@@ -40,15 +39,11 @@ pub(in crate::keras::files) fn stored<'a>(root: &Group<'a>) -> Result<Vec<Stored
             &inner
         }
     };
-    let (mut all, mut n_bytes) = (Vec::new(), 0);
+    let (mut all, mut known) = (Vec::new(), Names::default());
     for name in names(root, LAYER_NAMES)? {
         let group = root.group(&name)?;
         let weights = names(&group, WEIGHT_NAMES)?;
-        n_bytes += weights.iter().map(|weight| name.len() + weight.len() + NAME).sum::<usize>();
-        if n_bytes > MAX_NAMES {
-            let text = format!("the names of the weights need more than {MAX_NAMES} bytes");
-            return Err(Error::data(text).help("the file is damaged"));
-        }
+        weights.iter().try_for_each(|weight| known.add(name.len() + weight.len()))?;
         if !weights.is_empty() {
             all.push(Stored { name, group, weights });
         }
