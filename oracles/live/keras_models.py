@@ -182,15 +182,27 @@ def made(build, optimizer):
     return build(OPTIMIZERS[optimizer]())
 
 
-def train(build, optimizer, weights, data):
-    """A trained model, its history and its evaluation."""
-    model = made(build, optimizer)
-    model.set_weights(weights)
-    one = lambda arrays: arrays if len(arrays) > 1 else arrays[0]
-    history = model.fit(one(data["x"]), one(data["y"]), sample_weight=data["w"], batch_size=BATCH, epochs=EPOCHS, shuffle=False,
-                        verbose=0, validation_data=(one(data["val_x"]), one(data["val_y"])))
-    logs = model.evaluate(one(data["x"]), one(data["y"]), batch_size=7, verbose=0, return_dict=True)
-    return model, history.history, logs
+class Training:
+    """A model that is trained again and again: to compile its functions takes longer than all its steps."""
+
+    def __init__(self, build, optimizer, data):
+        self.model, self.data = made(build, optimizer), data
+        self.model.optimizer.build(self.model.trainable_variables)
+        self.state = [variable.numpy() for variable in self.model.optimizer.variables]
+
+    def run(self, weights):
+        """The trained weights and the history."""
+        for variable, value in zip(self.model.optimizer.variables, self.state, strict=True):
+            variable.assign(value)
+        self.model.set_weights(weights)
+        data = self.data
+        history = self.model.fit(one(data["x"]), one(data["y"]), sample_weight=data["w"], batch_size=BATCH, epochs=EPOCHS, shuffle=False,
+                                 verbose=0, validation_data=(one(data["val_x"]), one(data["val_y"])))
+        return self.model.get_weights(), history.history
+
+
+def one(arrays):
+    return arrays if len(arrays) > 1 else arrays[0]
 
 
 def furthest(one, other):
@@ -223,20 +235,25 @@ results = iter(json.loads((folder / "results.json").read_text()))
 
 def check(name, build, optimizer, given, ours):
     place = f"{name} with {optimizer}"
-    model, history, logs = train(build, optimizer, given["weights"], given)
+    training = Training(build, optimizer, given)
+    model = training.model
+    theirs, history = training.run(given["weights"])
+    logs = model.evaluate(one(given["x"]), one(given["y"]), batch_size=7, verbose=0, return_dict=True)
+    predicted = model.predict(one(given["x"]), verbose=0)
+    predicted = predicted if isinstance(predicted, list) else [predicted]
     moves = MOVES if name == "mlp" else MORE_MOVES
-    others = [train(build, optimizer, [move(w) for w in given["weights"]], given) for move in moves]
+    others = [training.run([move(w) for w in given["weights"]]) for move in moves]
     if optimizer == "sgd":
         text = io.StringIO()
         model.summary(print_fn=lambda line: print(line, file=text))
         assert ours["summary"] == text.getvalue().rstrip("\n"), f"{place}:\n{ours['summary']}\n{text.getvalue()}"
         assert ours["layers"] == [layer.name for layer in model.layers], (place, ours["layers"])
         assert ours["weight_names"] == [w.name.removesuffix(":0") for w in model.weights], (place, ours["weight_names"])
-    theirs, found = model.get_weights(), [array(w) for w in ours["weights"]]
+    found = [array(w) for w in ours["weights"]]
     assert max(furthest(theirs, given["weights"])) > 1e-2, (place, "the training changes nothing")
     # Sums in another order are ulps apart, also where TensorFlow's own are not: a tensor that began with zeros, or that batch norm measures.
     ulps = [2 * np.spacing(np.abs(w).max()) for w in theirs]
-    drifts = [max(drift) for drift in zip(ulps, *(furthest(theirs, other.get_weights()) for other, _, _ in others), strict=True)]
+    drifts = [max(drift) for drift in zip(ulps, *(furthest(theirs, other) for other, _ in others), strict=True)]
     slack = ROUNDED * STEPS * float(model.optimizer.learning_rate) if isinstance(model.optimizer, CORRECTED) and optimizer != "exact" else 0
     worst = 0
     for weight, difference, drift, ulp in zip(model.weights, furthest(theirs, found), drifts, ulps, strict=True):
@@ -247,14 +264,11 @@ def check(name, build, optimizer, given, ours):
     # What is shown of an epoch: the same names in the same order, and the same numbers.
     assert list(ours["history"]) == list(history), (place, list(ours["history"]), list(history))
     for key, values in history.items():
-        loose = 4 * max(np.abs(np.array(values) - other[key]).max() for _, other, _ in others) + 1e-6 + 10 * slack
+        loose = 4 * max(np.abs(np.array(values) - other[key]).max() for _, other in others) + 1e-6 + 10 * slack
         apart = np.abs(np.array(values) - ours["history"][key]).max()
         assert apart <= loose, (place, key, apart, loose)
     assert list(ours["evaluation"]) == list(logs), (place, list(ours["evaluation"]), list(logs))
     assert all(abs(ours["evaluation"][key] - value) < 1e-4 for key, value in logs.items()), (place, ours["evaluation"], logs)
-    x = given["x"] if len(given["x"]) > 1 else given["x"][0]
-    predicted = model.predict(x, verbose=0)
-    predicted = predicted if isinstance(predicted, list) else [predicted]
     assert max(furthest(predicted, [array(p) for p in ours["predictions"]])) < 1e-4, place
     return worst
 
