@@ -23,6 +23,11 @@ N_FLAT, N_NESTED = 20, 8
 N_MODELS = N_FLAT + N_NESTED
 
 
+def predicted(made, x):
+    """As `predict`, without compiling a function for one batch."""
+    return np.asarray(made(x, training=False))
+
+
 def number(low, high):
     return int(random.integers(low, high))
 
@@ -135,7 +140,7 @@ for i in range(N_MODELS):
     made.save(folder / f"{i}.h5")
     cases.append({"name": str(i), "version": 3 if IS_3 else 2, "x": {"sizes": x.shape, "values": x.ravel().tolist()}})
     models.append((made, x))
-    expected.append(np.asarray(made.predict(x, verbose=0)))
+    expected.append(predicted(made, x))
 # Networks that people fine-tune: the weights, in the form of Keras' own files where it still writes it, and two whole networks.
 A = keras.applications
 NETWORKS = {
@@ -175,7 +180,7 @@ for name, made in NETWORKS.items():
     x = random.uniform(low, high, (2, *made.inputs[0].shape[1:])).astype(np.float32)
     x[1] *= 0.3
     cases.append({"name": name, "is_application": True, "is_written": name in WRITTEN, "version": 3 if IS_3 else 2, "file": file, "x": {"sizes": x.shape, "values": x.ravel().tolist()}})
-    expected.append(np.asarray(made.predict(x, verbose=0)))
+    expected.append(predicted(made, x))
     depends = np.abs(expected[-1][0] - expected[-1][1]).max() / np.abs(expected[-1]).max()
     assert depends > 1e-2, (name, "has one result for two images", depends)
 # A model that Keras trains on one batch, we on some more, and Keras on the rest, while it also trains on all of them alone.
@@ -224,6 +229,7 @@ def deep():
 
 def step(made, x, y):
     made.reset_metrics()
+    made.run_eagerly = True  # to compile a function would take longer than the few steps
     return float(made.train_on_batch(x, y, return_dict=True)["loss"])
 
 
@@ -285,7 +291,7 @@ for name, layer in LEARNING.items():
     x = data[-10:]
     sent = {"sizes": x.shape, "dtype": dtype, "texts" if x.dtype == object else "values": x.ravel().tolist()}
     cases.append({"name": f"learned_{name}", "is_learned": True, "version": 3 if IS_3 else 2, "x": sent})
-    learned[name] = (made, x, np.asarray(made.predict(asked(x), verbose=0)))
+    learned[name] = (made, x, predicted(made, asked(x)))
 cases += [{"name": name, "version": 3 if IS_3 else 2} for name in ("own", "layers")]
 (folder / "cases.json").write_text(json.dumps(cases))
 subprocess.run([program, folder], check=True)
@@ -313,12 +319,12 @@ for i, (made, x) in enumerate(models):
         same(np.array(found["values"], np.float32).reshape(found["sizes"]), expected[i], ("ours reads Keras'", i, j))
     for suffix in FORMS:
         ours = keras.models.load_model(folder / f"{i}_ours{suffix}")
-        same(np.asarray(ours.predict(x, verbose=0)), expected[i], ("Keras reads our model", i, suffix))
+        same(predicted(ours, x), expected[i], ("Keras reads our model", i, suffix))
         assert n_trained(ours) == n_trained(made), ("frozen layers", i, suffix)
     for file in (f"{i}_ours.weights.h5", f"{i}_ours_weights.h5"):
         made.set_weights([np.zeros_like(w) for w in made.get_weights()])
         made.load_weights(folder / file)
-        same(np.asarray(made.predict(x, verbose=0)), expected[i], ("Keras reads our weights", file))
+        same(predicted(made, x), expected[i], ("Keras reads our weights", file))
 for i, name in enumerate(NETWORKS, N_MODELS):
     assert len(results[i]) == (3 if name in WRITTEN else 1), (name, len(results[i]))
     apart = 0
@@ -329,7 +335,7 @@ for i, name in enumerate(NETWORKS, N_MODELS):
     assert apart < 1e-4, (name, apart)
     for suffix in FORMS if name in WRITTEN else ():
         x = np.array(cases[i]["x"]["values"], np.float32).reshape(cases[i]["x"]["sizes"])
-        again = np.asarray(keras.models.load_model(folder / f"{name}_ours{suffix}").predict(x, verbose=0))
+        again = predicted(keras.models.load_model(folder / f"{name}_ours{suffix}"), x)
         assert np.abs(again - expected[i]).max() < 1e-6, (name, suffix)
     print(f"  {name}: the largest difference is {apart:.1e} of the largest result")
 worst = 0
@@ -351,13 +357,13 @@ for i, (name, (made, x, expected_of_it)) in enumerate(learned.items(), N_MODELS 
     found = np.array(results[i][0]["values"], np.float32).reshape(results[i][0]["sizes"])
     same(found, expected_of_it.astype(np.float32), ("ours reads what Keras has learned", name))
     ours = keras.models.load_model(folder / f"learned_{name}_ours.keras")
-    same(np.asarray(ours.predict(asked(x), verbose=0)), expected_of_it, ("Keras reads what it had learned", name))
+    same(predicted(ours, asked(x)), expected_of_it, ("Keras reads what it had learned", name))
     if hasattr(ours.layers[-1], "get_vocabulary"):
         assert ours.layers[-1].get_vocabulary() == made.layers[-1].get_vocabulary(), name
     if name == "bins" and not IS_3:
         continue  # its weight there is a summary of the data, which we do not keep
     made.load_weights(folder / f"learned_{name}_ours.weights.h5")
-    same(np.asarray(made.predict(asked(x), verbose=0)), expected_of_it, ("Keras reads our weights", name))
+    same(predicted(made, asked(x)), expected_of_it, ("Keras reads our weights", name))
 print(f"  {len(learned)} layers have learned the same here and there")
 for own in results[-2]:
     x, y = (np.array(own[k]["values"], np.float32).reshape(own[k]["sizes"]) for k in "xy")
