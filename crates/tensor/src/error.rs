@@ -230,6 +230,15 @@ impl Error {
         self
     }
 
+    /// Adds to the help.
+    pub fn more_help(mut self, more: impl fmt::Display) -> Error {
+        self.0.help = Some(match self.0.help.take() {
+            Some(help) => format!("{help}; {more}"),
+            None => more.to_string(),
+        });
+        self
+    }
+
     /// Marks the error as transient: a retry may succeed, as with a busy server or a lost
     /// connection.
     pub fn transient(mut self) -> Error {

@@ -177,6 +177,24 @@ impl<'a> Run<'a> {
         ended.and_then(|finished| told.map(|()| finished))
     }
 
+    /// Adds the checkpoint that a later run resumes from to the error of a model that diverged.
+    fn with_way_back(&mut self, error: Error) -> Error {
+        if *error.kind() != ErrorKind::Diverged {
+            return error;
+        }
+        // The checkpoint that is being written may be that one. If it fails, an older one is.
+        if let Err(failed) = self.saver.wait() {
+            warn!("{failed}");
+        }
+        match self.saver.newest_good() {
+            Some(prefix) => {
+                let prefix = prefix.display();
+                error.more_help(format!("a later run resumes from {prefix}, the last checkpoint that is finite"))
+            }
+            None => error,
+        }
+    }
+
     /// Runs the loop. Returns why it ended.
     fn steps(&mut self, first_step: u64) -> Result<String> {
         for check in &self.ready_checks {
@@ -210,7 +228,7 @@ impl<'a> Run<'a> {
                 Next::Interrupted => continue,
             };
             self.step(fed)?;
-            self.visit("after_run", |hook, cx| hook.after_run(cx))?;
+            self.visit("after_run", |hook, cx| hook.after_run(cx)).map_err(|error| self.with_way_back(error))?;
             self.save_if_asked(true)?;
             self.saver.check()?;
             if let Some(text) = self.requests.show.take() {

@@ -62,9 +62,6 @@ impl Hook for NanTensorHook {
             if let Some(bad) = cx.session().find_not_finite().filter(|_| !is_of_input) {
                 help += &format!("; of the variables, {bad}");
             }
-            if let Ok(Some(prefix)) = estimand_checkpoint::latest_checkpoint(cx.model_dir()) {
-                help += &format!("; a later run resumes from {}, the last checkpoint that is finite", prefix.display());
-            }
             return Err(Error::new(estimand_tensor::ErrorKind::Diverged, message).help(help));
         }
         warn!("{message}");

@@ -174,13 +174,15 @@ impl Saver {
         )))
     }
 
+    /// The newest checkpoint that is finite. Call [`wait`](Self::wait) first.
+    pub(crate) fn newest_good(&self) -> Option<PathBuf> {
+        self.list.newest_good().map(|name| self.folder.join(name))
+    }
+
     fn way_back(&self) -> String {
-        match self.list.newest_good() {
-            Some(name) => {
-                format!(
-                    "A later run resumes from {}, the last checkpoint that is finite",
-                    self.folder.join(name).display()
-                )
+        match self.newest_good() {
+            Some(prefix) => {
+                format!("A later run resumes from {}, the last checkpoint that is finite", prefix.display())
             }
             None => "There is no checkpoint before it: a later run starts at step 0".to_string(),
         }
