@@ -164,8 +164,9 @@ fn pool(
 /// Another height and width.
 pub(super) fn resize(at: &mut At<'_, '_, '_, '_>, op: &Resize) -> Result<String> {
     let (x, dims) = (at.x(0)?, at.dims(0));
-    let grows = |from: Dim, to: usize| from.known().is_some_and(|from| from > 0 && to.is_multiple_of(from));
-    if !op.bilinear && !(grows(dims[1], op.size.0) && grows(dims[2], op.size.1)) {
+    let repeats = |from: Dim, to: usize| from.known().is_some_and(|from| from > 0 && to.is_multiple_of(from));
+    let is_repeated = repeats(dims[1], op.size.0) && repeats(dims[2], op.size.1);
+    if !op.bilinear && !is_repeated {
         return nearest(at, op, x);
     }
     let sizes = at.shape(&[dims[0], dims[3], op.size.0.into(), op.size.1.into()])?;
