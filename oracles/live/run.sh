@@ -14,6 +14,8 @@ shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= PYTHONDONTWRITEBYTECODE=1
+# TensorFlow uses oneDNN by default only on some processors. Without it, it refuses dilated depthwise and transposed convolutions.
+export TF_ENABLE_ONEDNN_OPTS=1
 
 # The name of the check (oracles/live/NAME.py), the crate (`more`: one of .ci/more) and its example. Those that take longest come first.
 checks='
