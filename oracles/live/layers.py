@@ -64,7 +64,8 @@ for case in cases:
         if result.dtype == object:
             assert (np.vectorize(bytes.decode)(result) == expected).all(), (document, result, expected)
         else:
-            worst = np.abs(result - expected).max(initial=0)
+            # Some recurrent layers have no limit; their numbers reach thousands.
+            worst = np.abs(result - expected).max(initial=0) / np.abs(expected).max(initial=1)
             assert worst < 1e-5, (document, worst)
     assert same(document["config"], config), (document["config"], config)
     classes.add(name)
