@@ -78,5 +78,13 @@ layer(L.Concatenate(axis=1), [steps(), steps()], (mask, other), is_merge=True)
 layer(L.MultiHeadAttention(2, 3), [steps(), floats(2, 4, 5), floats(2, 4, 2)], (None, mask, other))
 layer(L.Attention(use_scale=True, score_mode="concat"), [steps(), steps(), steps()], (mask, other, None), is_merge=True)
 layer(L.UnitNormalization(), [steps()], [mask])
+# A mask of the parts of steps, and one of the steps of rows.
+parts = np.array([[[1, 1, 0], [0, 0, 0], [1, 0, 1]], [[1, 0, 0], [1, 1, 1], [0, 0, 0]]], bool)
+for inner in [L.LSTM(2), L.LSTM(2, return_sequences=True), L.Bidirectional(L.GRU(2)), L.Dense(2), L.TimeDistributed(L.Dense(2))]:
+    layer(L.TimeDistributed(inner), [floats(2, 3, 3, 2)], [parts])
+layer(L.TimeDistributed(L.BatchNormalization()), [steps()], [mask], training=True)
+layer(L.TimeDistributed(L.LSTM(2)), [floats(2, 4, 3, 2)], [None])
+layer(L.TimeDistributed(L.Masking(0.0)), [np.where(parts[..., None], floats(2, 3, 3, 2), 0)], [None])
+layer(L.BatchNormalization(axis=1), [steps()], [mask], training=True)
 
 fixture.write("masks", tf, np)

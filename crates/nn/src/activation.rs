@@ -254,7 +254,7 @@ impl Layer for ActivationLayer {
 
     /// TF: `Identity` of Keras 2 drops its mask.
     fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
-        let drops = self.is_identity && inputs.mask_rules() == Dialect::Keras2;
+        let drops = self.is_identity && inputs.rules() == Dialect::Keras2;
         inputs.mask_of(0).filter(|_| !drops).cloned()
     }
 

@@ -200,7 +200,7 @@ pub(super) fn apply(
             let mut tensors: Vec<Tensor> = inputs.iter().map(|input| input.tensor.clone()).collect();
             let states = tensors.split_off(n_values(&**layer, tensors.len()));
             let masks = inputs.iter().take(tensors.len()).map(|input| input.mask.clone()).collect();
-            let mut given = LayerInputs::of(&tensors).carried_masks(masks).mask_rules_of(flags.dialect);
+            let mut given = LayerInputs::of(&tensors).carried_masks(masks).rules_of(flags.dialect);
             if !states.is_empty() {
                 given = given.initial_state(&states);
             }

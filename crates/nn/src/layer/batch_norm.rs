@@ -7,7 +7,7 @@ use estimand_tensor::{DType, Dim, Error, Result, Shape};
 use super::build::resolve_axis;
 use super::weight_options::{BETA, GAMMA, WeightOptions, weight_setters};
 use super::{Build, Config, Layer, LayerCall, MODULE, config_setters};
-use crate::config::{self, Described, Fields, Json, OneAxis};
+use crate::config::{self, Described, Dialect, Fields, Json, OneAxis};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta` for each channel.
 ///
@@ -190,23 +190,32 @@ impl Layer for BatchNorm {
             return x.batch_normalization(&mean, &variance, &beta, &gamma, self.epsilon);
         }
         let others: Vec<i64> = (0..x.rank()).filter(|axis| *axis != channels).map(|axis| axis as i64).collect();
-        let (mean, variance) = match call.mask_of(0).filter(|mask| mask.rank() + 1 == x.rank() && x.rank() < 4) {
-            Some(mask) if channels + 1 == x.rank() => masked_moments(x, mask, &others),
-            _ => x.moments(&others),
+        // TF: the fused kernel, which tf.keras takes for images and volumes, sees no mask.
+        let is_keras_3 = call.rules() == Dialect::Keras3;
+        let is_fused = !is_keras_3 && (x.rank() == 4 || x.rank() == 5 && [1, 4].contains(&channels));
+        let (mean, variance) = match call.mask_of(0).filter(|mask| mask.rank() + 1 == x.rank() && !is_fused) {
+            Some(mask) => masked_moments(x, mask, &others, is_keras_3),
+            None => x.moments(&others),
         };
-        let spread = if x.rank() >= 4 { unbiased(&variance, x, &others) } else { variance.clone() };
+        let spread = if is_fused { unbiased(&variance, x, &others) } else { variance.clone() };
         follow(&moving_mean, &mean, self.momentum);
         follow(&moving_variance, &spread, self.momentum);
         x.batch_normalization(&mean, &variance, &beta, &gamma, self.epsilon)
     }
 }
 
-/// Mean and variance of the steps that count.
+/// Mean and variance of the steps that count. TF: Keras 3 adds a small number to theirs, so that
+/// they may be none.
 #[track_caller]
-fn masked_moments(x: &Tensor, mask: &Tensor, axes: &[i64]) -> (Tensor, Tensor) {
-    let counts = mask.cast(DType::F32).expand_dims(-1);
+fn masked_moments(x: &Tensor, mask: &Tensor, axes: &[i64], is_keras_3: bool) -> (Tensor, Tensor) {
+    let mut counts = mask.cast(DType::F32).expand_dims(-1);
+    if axes.contains(&(x.rank() as i64 - 1)) {
+        // The last axis is counted too.
+        counts = counts * x.ones_like();
+    }
     let sum = |x: Tensor| x.sum_axes(Axes::of(axes).keep_dims());
     let n = sum(counts.clone());
+    let n = if is_keras_3 { n + 1e-7 } else { n };
     let mean = sum(x * &counts) / &n;
     let variance = sum(x.squared_difference(&mean) * &counts) / &n;
     (mean, variance)

@@ -299,9 +299,9 @@ impl LayerCall<'_> {
         self.inputs.get(name).first()
     }
 
-    /// The generation of Keras whose rules for masks hold.
-    pub fn mask_rules(&self) -> Dialect {
-        self.inputs.mask_rules()
+    /// The generation of Keras whose rules hold.
+    pub fn rules(&self) -> Dialect {
+        self.inputs.rules()
     }
 
     /// The mask of an input, if it has one: booleans `[batch, time]`, false for steps that do not

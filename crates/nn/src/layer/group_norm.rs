@@ -121,7 +121,7 @@ impl Layer for GroupNorm {
 
     /// TF: in Keras 3 it passes its mask on; in tf.keras a mask of steps does not fit its input.
     fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
-        inputs.mask_of(0).filter(|_| inputs.mask_rules() == Dialect::Keras3).cloned()
+        inputs.mask_of(0).filter(|_| inputs.rules() == Dialect::Keras3).cloned()
     }
 
     fn build(&self, build: &mut Build<'_>) {

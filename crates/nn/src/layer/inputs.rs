@@ -31,7 +31,7 @@ pub struct LayerInputs {
     named: Vec<(String, Vec<Tensor>)>,
     /// The masks that the inputs carry in a model, in their order.
     masks: Vec<Option<Tensor>>,
-    /// The generation of Keras whose rules tell the mask of a result.
+    /// The generation of Keras whose rules hold.
     dialect: Dialect,
     uses_causal_mask: bool,
     training: Option<bool>,
@@ -109,17 +109,18 @@ impl LayerInputs {
         self
     }
 
-    /// The generation of Keras whose rules tell which mask the result carries, for layers such as
-    /// [`Add`](crate::Add). By default those of Keras 2: a step counts if it does in all inputs
-    /// that have a mask. In Keras 3 it counts if it does in any input, and without the mask of one
-    /// input the result has none.
-    pub fn mask_rules_of(mut self, dialect: Dialect) -> LayerInputs {
+    /// The generation of Keras whose rules hold where both differ. By default those of Keras 2.
+    /// They tell which mask the result carries, for layers such as [`Add`](crate::Add): in Keras 2
+    /// a step counts if it does in all inputs that have a mask. In Keras 3 it counts if it does in
+    /// any input, and without the mask of one input the result has none. And they tell how a
+    /// [`BatchNorm`](crate::BatchNorm) of images measures its variance.
+    pub fn rules_of(mut self, dialect: Dialect) -> LayerInputs {
         self.dialect = dialect;
         self
     }
 
-    /// The generation of Keras whose rules for masks hold.
-    pub fn mask_rules(&self) -> Dialect {
+    /// The generation of Keras whose rules hold.
+    pub fn rules(&self) -> Dialect {
         self.dialect
     }
 

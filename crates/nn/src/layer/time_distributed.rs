@@ -7,7 +7,7 @@ use estimand_tensor::{Error, Result, Shape};
 
 use super::{Build, Config, Layer, LayerCall, LayerInputs, MODULE, config_setters};
 use crate::activation::Activation;
-use crate::config::{self, Described, Fields, Json};
+use crate::config::{self, Described, Dialect, Fields, Json};
 
 /// Applies a layer to every step of `[batch, time, ...]`, with the same weights.
 ///
@@ -49,6 +49,21 @@ fn all_steps(x: &Tensor) -> Tensor {
     x.reshape_as(rows.dims().iter().chain(step).copied().collect::<Shape>())
 }
 
+/// Splits the first axis into the batch and time axes that `x` has.
+#[track_caller]
+fn with_steps_of(all: &Tensor, x: &Tensor) -> Tensor {
+    let steps = x.shape().dims().iter().take(2);
+    all.reshape_as(steps.chain(all.shape().dims().iter().skip(1)).copied().collect::<Shape>())
+}
+
+/// All steps, with what the mask says of their parts. A mask of whole steps says something of rows
+/// alone.
+#[track_caller]
+fn step_inputs(x: &Tensor, mask: Option<&Tensor>) -> LayerInputs {
+    let fitting = mask.filter(|mask| mask.rank() + 1 == x.rank());
+    LayerInputs::of(&all_steps(x)).carried_masks(vec![fitting.map(all_steps)])
+}
+
 impl Described for TimeDistributed {
     const CLASS: &'static str = "TimeDistributed";
 
@@ -84,15 +99,20 @@ impl Layer for TimeDistributed {
         build.child(LAYER, "", &*self.layer, &steps);
     }
 
+    /// TF: in Keras 2 the layer inside decides, as of an `Embedding` of sequences of sequences; if
+    /// it has no mask, a step counts if any part of it does. Keras 3 hands the mask on as it is.
     fn compute_mask(&self, inputs: &LayerInputs) -> Option<Tensor> {
-        if let Some(mask) = inputs.mask_of(0) {
-            return Some(mask.clone());
+        let mask = inputs.mask_of(0);
+        let Some(x) = inputs.tensors().first().filter(|x| x.rank() >= 3 && inputs.rules() == Dialect::Keras2) else {
+            return mask.cloned();
+        };
+        match self.layer.compute_mask(&step_inputs(x, mask)) {
+            Some(made) => Some(with_steps_of(&made, x)),
+            None => {
+                let parts: Vec<i64> = (2..mask?.rank() as i64).collect();
+                mask.map(|mask| if parts.is_empty() { mask.clone() } else { mask.any_axes(&parts) })
+            }
         }
-        // The layer itself may mark steps: an Embedding of sequences of sequences.
-        let x = inputs.tensors().first().filter(|x| x.rank() >= 3)?;
-        let mask = self.layer.compute_mask(&LayerInputs::of(&all_steps(x)))?;
-        let steps = x.shape().dims().iter().take(2);
-        Some(mask.reshape_as(steps.chain(mask.shape().dims().iter().skip(1)).copied().collect::<Shape>()))
     }
 
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
@@ -100,11 +120,8 @@ impl Layer for TimeDistributed {
         if let Some(poison) = call.expect_rank(3..=usize::MAX, "[batch, time, ...]") {
             return poison;
         }
-        let y = call.child(LAYER, &*self.layer, &all_steps(x));
-        if y.is_poisoned() {
-            return y;
-        }
-        let steps = x.shape().dims().iter().take(2);
-        y.reshape_as(steps.chain(y.shape().dims().iter().skip(1)).copied().collect::<Shape>())
+        let inputs = step_inputs(x, call.mask_of(0)).rules_of(call.rules());
+        let y = call.child(LAYER, &*self.layer, &inputs);
+        if y.is_poisoned() { y } else { with_steps_of(&y, x) }
     }
 }

@@ -3,6 +3,7 @@
 
 use estimand_engine::{Eval, Session};
 use estimand_graph::{Graph, Initializer, Optimizer, Tensor, gradients};
+use estimand_nn::config::Dialect;
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Mode, Result};
 use estimand_update::Sgd;
@@ -65,6 +66,63 @@ fn two_dropouts_draw_different_numbers() -> Result<()> {
     let values = Session::new(&g)?.run(&results.iter().collect::<Vec<_>>(), &[])?;
     assert_ne!(values[0], values[1]);
     assert_ne!(values[1], values[2]);
+    Ok(())
+}
+
+/// The pixels 1 and 3 have the variance 1. With momentum 0.5, the moving variance goes from 1 to 1
+/// in Keras 3, and in Keras 2, whose kernel for images takes 1 * 2 / (2 - 1), to 1.5. So it does
+/// for volumes, but not along axis 2 of them, for which Keras 2 has no such kernel.
+#[test]
+fn the_moving_variance_of_images_is_that_of_the_version() -> Result<()> {
+    for (dialect, dims, axis, expected) in [
+        (Dialect::Keras2, &[1, 2, 1, 1][..], -1, 1.5f32),
+        (Dialect::Keras3, &[1, 2, 1, 1], -1, 1.0),
+        (Dialect::Keras2, &[1, 2, 1, 1, 1], 4, 1.5),
+        (Dialect::Keras2, &[1, 2, 1, 1, 1], 2, 1.0),
+        (Dialect::Keras3, &[1, 2, 1, 1, 1], 4, 1.0),
+    ] {
+        let g = Graph::new();
+        let x = g.constant(Array::from_vec(dims, vec![1.0f32, 3.0])?);
+        let inputs = LayerInputs::of(&x).rules_of(dialect).training(true);
+        let y = BatchNorm::new().momentum(0.5).axis(axis).apply(&inputs);
+        let updates = g.updates();
+        let fetches: Vec<&Tensor> = [&y].into_iter().chain(&updates).collect();
+        let mut session = Session::new(&g)?;
+        session.run(&fetches, &[])?;
+        let found = session.value("batch_normalization/moving_variance")?;
+        assert_eq!(found.as_slice::<f32>()?, [expected], "{dialect:?} {dims:?}");
+    }
+    Ok(())
+}
+
+/// Of steps that do not count, mean and variance are 0 / 0 in Keras 2, and 0 / 1e-7 in Keras 3.
+#[test]
+fn a_batch_of_which_nothing_counts_has_no_moments_in_keras_2() -> Result<()> {
+    let result = |dialect: Dialect| {
+        let g = Graph::new();
+        let x = g.constant(Array::from_vec([1, 2, 1], vec![1.0f32, 3.0])?);
+        let mask = g.constant(Array::from_vec([1, 2], vec![false, false])?);
+        let inputs = LayerInputs::of(&x).carried_masks(vec![Some(mask)]).rules_of(dialect).training(true);
+        BatchNorm::new().epsilon(1.0).apply(&inputs).eval()
+    };
+    assert!(result(Dialect::Keras2)?.as_slice::<f32>()?.iter().all(|v| v.is_nan()));
+    assert_eq!(result(Dialect::Keras3)?.as_slice::<f32>()?, [1.0, 3.0]);
+    Ok(())
+}
+
+/// In Keras 2 a step counts if a part of it does, and in Keras 3 the mask stays as it is. The layer
+/// inside sees the mask of the parts: of the steps [5, 7] and [9, 2], only 7 and 2 count.
+#[test]
+fn the_parts_of_steps_have_masks() -> Result<()> {
+    let g = Graph::new();
+    let x = g.constant(Array::from_vec([1, 2, 2, 1], vec![5.0f32, 7.0, 9.0, 2.0])?);
+    let mask = g.constant(Array::from_vec([1, 2, 2], vec![false, true, false, true])?);
+    let layer = TimeDistributed::new(GlobalAvgPool1d::new());
+    let inputs = LayerInputs::of(&x).carried_masks(vec![Some(mask)]);
+    assert_eq!(layer.apply(&inputs).eval()?.as_slice::<f32>()?, [7.0, 2.0]);
+    let carried = |dialect| layer.compute_mask(&inputs.clone().rules_of(dialect)).map(|mask| mask.shape().to_string());
+    assert_eq!(carried(Dialect::Keras2).as_deref(), Some("[1, 2]"));
+    assert_eq!(carried(Dialect::Keras3).as_deref(), Some("[1, 2, 2]"));
     Ok(())
 }
 

@@ -53,7 +53,7 @@ fn aligned(kind: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, Tensor> {
 pub(super) fn joined_mask(inputs: &LayerInputs) -> Option<Tensor> {
     let all: Vec<&Tensor> = (0..inputs.tensors().len()).filter_map(|i| inputs.mask_of(i)).collect();
     let first = (*all.first()?).clone();
-    match inputs.mask_rules() {
+    match inputs.rules() {
         Dialect::Keras2 => Some(all[1..].iter().fold(first, |joined, mask| joined.logical_and(*mask))),
         Dialect::Keras3 if all.len() < inputs.tensors().len() => None,
         Dialect::Keras3 => Some(all[1..].iter().fold(first, |joined, mask| joined.logical_or(*mask))),
@@ -208,7 +208,7 @@ merge!(
     "multiply",
     "Multiply",
     ANY,
-    |call| match call.mask_rules() {
+    |call| match call.rules() {
         Dialect::Keras2 => fold("multiply", call.inputs(), |a, b| a * b),
         Dialect::Keras3 => masked_product(call),
     }
@@ -227,7 +227,7 @@ merge!(
     "maximum",
     "Maximum",
     ANY,
-    |call| match call.mask_rules() {
+    |call| match call.rules() {
         Dialect::Keras2 => fold("maximum", call.inputs(), |a, b| a.maximum(b)),
         Dialect::Keras3 => masked_extreme("maximum", call, |a, b| a.maximum(b)),
     }
@@ -238,7 +238,7 @@ merge!(
     "minimum",
     "Minimum",
     ANY,
-    |call| match call.mask_rules() {
+    |call| match call.rules() {
         Dialect::Keras2 => fold("minimum", call.inputs(), |a, b| a.minimum(b)),
         Dialect::Keras3 => masked_extreme("minimum", call, |a, b| a.minimum(b)),
     }
