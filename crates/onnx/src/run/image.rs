@@ -52,7 +52,11 @@ fn windows(call: &Call<'_>, image: [usize; 2], taps: [usize; 2], dilations: [usi
             "VALID" => (0, 0),
             // An odd border is longer at the end.
             "SAME_UPPER" => {
-                let all = (size.div_ceil(stride).saturating_sub(1) * stride + span).saturating_sub(size);
+                let reached = size.div_ceil(stride).saturating_sub(1) * stride + span;
+                // Windows that are smaller than their strides may end before the image does.
+                let all = reached.checked_sub(size).ok_or_else(|| {
+                    Error::shape(format!("the windows reach {reached} of {size} elements; runtimes differ there"))
+                })?;
                 (all / 2, all - all / 2)
             }
             other => return call.unknown_word("auto_pad", other),
