@@ -1,7 +1,7 @@
 //! Models as recipes: shared layers, inner models, weights, freezing, graphs of model functions.
 
 use estimand::graph::Graph;
-use estimand::keras::{CallInputs, Compile, Fit, Functional, Input, Model, Sequential, SharedLayer};
+use estimand::keras::{CallInputs, Compile, Fit, Functional, Input, KerasTensor, Model, Sequential, SharedLayer};
 use estimand::nn::{Add, MultiHeadAttention, Subtract};
 use estimand::prelude::*;
 
@@ -46,6 +46,19 @@ fn an_inner_model_keeps_its_weights_and_trains_with_the_outer_one() {
     let (x, y) = (rows(&[4, 2], |i| i as f32 / 8.0), rows(&[4, 1], |i| i as f32));
     model.fit(Fit::new((&x, &y)).verbose(0)).unwrap();
     assert_ne!(f32s(&model.get_layer("inner").unwrap().get_weights().unwrap()[0]), [0.0, 1.0, 2.0, 3.0]);
+}
+
+/// `output_names` of tf.keras 2.15. Every output keeps a name of its own, even if a number that a
+/// name gets is another layer's name.
+#[test]
+fn outputs_of_one_layer_are_numbered() {
+    let x = Input::new([3]).name("x").tensor();
+    let (first, second) = (SharedLayer::new(Dense::new(2).name("d")), SharedLayer::new(Dense::new(2).name("d_1")));
+    let names = |outputs: &[KerasTensor]| Model::new(&x, &outputs.to_vec()).unwrap().output_names();
+    let (d, e) = (|| first.on(&x), || second.on(&x));
+    assert_eq!(names(&[d(), e(), d(), d()]), ["d", "d_1", "d_2", "d_3"]);
+    assert_eq!(names(&[e(), d(), d()]), ["d_1", "d", "d_2"]);
+    assert_eq!(names(&[d(), d(), e()]), ["d", "d_1", "d_1_1"]);
 }
 
 #[test]
