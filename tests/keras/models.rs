@@ -2,7 +2,7 @@
 
 use estimand::graph::Graph;
 use estimand::keras::{CallInputs, Compile, Fit, Functional, Input, KerasTensor, Model, Sequential, SharedLayer};
-use estimand::nn::{Add, MultiHeadAttention, Subtract};
+use estimand::nn::{Add, Conv1d, MaxPool1d, MultiHeadAttention, Subtract};
 use estimand::prelude::*;
 
 fn rows(dims: &[usize], f: impl Fn(usize) -> f32) -> Array {
@@ -59,6 +59,18 @@ fn outputs_of_one_layer_are_numbered() {
     assert_eq!(names(&[d(), e(), d(), d()]), ["d", "d_1", "d_2", "d_3"]);
     assert_eq!(names(&[e(), d(), d()]), ["d_1", "d", "d_2"]);
     assert_eq!(names(&[d(), d(), e()]), ["d", "d_1", "d_1_1"]);
+}
+
+/// In tf.keras 2.15 the results have the shapes (2, 0, 3) and (2, 0, 2).
+#[test]
+fn windows_with_borders_over_sequences_without_steps() {
+    let x = Input::new([Graph::ANY, 2.into()]).name("x").tensor();
+    let none = Array::zeros(DType::F32, [2, 0, 2]).unwrap();
+    let shape = |y: KerasTensor| Model::new(&x, &y).unwrap().predict(&none).unwrap().dims().to_vec();
+    for strides in [1, 4] {
+        assert_eq!(shape(Conv1d::new(3, 2).strides(strides).same().on(&x)), [2, 0, 3]);
+        assert_eq!(shape(MaxPool1d::new(3).strides(strides).same().on(&x)), [2, 0, 2]);
+    }
 }
 
 #[test]
