@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use estimand::export::{ExportSpec, Receiver};
 use estimand::graph::onnx::decode;
-use estimand::graph::onnx::message::{DimensionValue, GraphProto, ModelProto, NodeProto, ValueInfoProto};
+use estimand::graph::onnx::message::{DimensionValue, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use estimand::keras::Sequential;
 use estimand::keras::applications::mobile_net_v2;
+use estimand::nn::{Conv1d, GlobalMaxPool1d, MaxPool1d};
 use estimand::prelude::*;
+use estimand_wire::Message;
 
 struct Folder(PathBuf);
 
@@ -150,6 +152,21 @@ fn a_network_for_images() {
     // The stored answer to numbers that differ is not that to zeros.
     let stored = |set: usize| fs::read(export.join(format!("test_data_set_{set}/output_0.pb"))).unwrap();
     assert_ne!(stored(2), stored(3));
+}
+
+/// Windows of 5 and, after a pooling by 4, of 2 need 5 + 4 * 1 + 3 = 12 elements. Shorter sequences
+/// have no answer in onnxruntime, so rows that are made up are as long.
+#[test]
+fn windows_over_sequences_of_unknown_length() {
+    let folder = Folder::new("windows");
+    let layers = Sequential::new().input([Graph::ANY, 2.into()]);
+    let layers = layers.add(Conv1d::new(3, 5)).add(MaxPool1d::new(4)).add(Conv1d::new(2, 2));
+    let mut model = layers.add(GlobalMaxPool1d::new()).build().unwrap();
+    let export = model.export_onnx(&folder.0).unwrap();
+    let tensor = |path: PathBuf| TensorProto::decode(&*fs::read(path).unwrap()).unwrap();
+    assert_eq!(tensor(export.join("test_data_set_0/input_0.pb")).dims, [2, 12, 2]);
+    assert_eq!(tensor(export.join("test_data_set_0/output_0.pb")).dims, [2, 2]);
+    assert!(!export.join("test_data_set_1").exists(), "no row is shorter");
 }
 
 #[test]

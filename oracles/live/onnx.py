@@ -104,11 +104,13 @@ def rows_of(case):
     if case == "keras_dilated":
         given = {"sound": floats(9, 3), "image": floats(7, 8, 2), "volume": floats(4, 5, 6, 2)}
         return {**given, "heard": floats(2), "seen": floats(4), "inside": floats(3)}
+    if case == "keras_windows":
+        return {"sound": floats(20, 3), "image": floats(29, 37, 2), "heard": floats(2), "seen": floats(4)}
     return {"x": floats(6, 4), "dense": floats(2)}
 
 
 CASES = ["iris", "census", "census_regressor", "linear", "cnn", "lstm", "recurrent", "attention", "ops", "layers", "keras_sequential",
-         "keras_functional", "keras_gru", "keras_attention", "keras_dilated"]
+         "keras_functional", "keras_gru", "keras_attention", "keras_dilated", "keras_windows"]
 
 
 # Cases that are also asked for no rows. onnxruntime divides by zero in a loop or an image without rows.

@@ -1,8 +1,8 @@
 //! Models as recipes: shared layers, inner models, weights, freezing, graphs of model functions.
 
 use estimand::graph::Graph;
-use estimand::keras::{CallInputs, Compile, Fit, Functional, Input, Model, Sequential, SharedLayer};
-use estimand::nn::{Add, MultiHeadAttention, Subtract};
+use estimand::keras::{CallInputs, Compile, Fit, Functional, Input, KerasTensor, Model, Sequential, SharedLayer};
+use estimand::nn::{Add, Conv1d, MaxPool1d, MultiHeadAttention, Subtract};
 use estimand::prelude::*;
 
 fn rows(dims: &[usize], f: impl Fn(usize) -> f32) -> Array {
@@ -46,6 +46,31 @@ fn an_inner_model_keeps_its_weights_and_trains_with_the_outer_one() {
     let (x, y) = (rows(&[4, 2], |i| i as f32 / 8.0), rows(&[4, 1], |i| i as f32));
     model.fit(Fit::new((&x, &y)).verbose(0)).unwrap();
     assert_ne!(f32s(&model.get_layer("inner").unwrap().get_weights().unwrap()[0]), [0.0, 1.0, 2.0, 3.0]);
+}
+
+/// `output_names` of tf.keras 2.15. Every output keeps a name of its own, even if a number that a
+/// name gets is another layer's name.
+#[test]
+fn outputs_of_one_layer_are_numbered() {
+    let x = Input::new([3]).name("x").tensor();
+    let (first, second) = (SharedLayer::new(Dense::new(2).name("d")), SharedLayer::new(Dense::new(2).name("d_1")));
+    let names = |outputs: &[KerasTensor]| Model::new(&x, &outputs.to_vec()).unwrap().output_names();
+    let (d, e) = (|| first.on(&x), || second.on(&x));
+    assert_eq!(names(&[d(), e(), d(), d()]), ["d", "d_1", "d_2", "d_3"]);
+    assert_eq!(names(&[e(), d(), d()]), ["d_1", "d", "d_2"]);
+    assert_eq!(names(&[d(), d(), e()]), ["d", "d_1", "d_1_1"]);
+}
+
+/// In tf.keras 2.15 the results have the shapes (2, 0, 3) and (2, 0, 2).
+#[test]
+fn windows_with_borders_over_sequences_without_steps() {
+    let x = Input::new([Graph::ANY, 2.into()]).name("x").tensor();
+    let none = Array::zeros(DType::F32, [2, 0, 2]).unwrap();
+    let shape = |y: KerasTensor| Model::new(&x, &y).unwrap().predict(&none).unwrap().dims().to_vec();
+    for strides in [1, 4] {
+        assert_eq!(shape(Conv1d::new(3, 2).strides(strides).same().on(&x)), [2, 0, 3]);
+        assert_eq!(shape(MaxPool1d::new(3).strides(strides).same().on(&x)), [2, 0, 2]);
+    }
 }
 
 #[test]

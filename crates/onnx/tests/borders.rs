@@ -78,3 +78,30 @@ fn borders_are_numbers_unless_the_size_changes_them() {
     let both = written(&x, &x.conv2d_dilated(&filter, (2, 2), (2, 2), Padding::Same)).unwrap_err().to_string();
     assert!(both.contains("the size of its image is known only at run time"), "{both}");
 }
+
+/// Windows that are smaller than their strides may end before the image does. The borders of
+/// `auto_pad` are below 0 then: onnxruntime 1.31 refuses to pool, and a convolution of windows of 2
+/// that move by 4, over 8 elements, begins at the second element instead of the first.
+#[test]
+fn windows_smaller_than_their_strides() {
+    let (graph, x) = image();
+    let filter = graph.constant(Array::from_vec([1, 2, 1, 1], vec![1.0f32, 10.0]).unwrap());
+    let line = |n: usize| (1..=n).map(|i| i as f32).collect::<Vec<f32>>();
+    let of = |y: &Tensor, n: usize| {
+        let found = run(&written(&x, y).unwrap(), [1, 1, n, 1], line(n));
+        found.as_slice::<f32>().unwrap().to_vec()
+    };
+    // 8 elements: windows at 1 and 5. 5 elements: the second window has a border after the image.
+    let sums = x.conv2d(&filter, (1, 4), Padding::Same);
+    assert_eq!(of(&sums, 8), [21.0, 65.0]);
+    assert_eq!(of(&sums, 5), [21.0, 5.0]);
+    assert_eq!(of(&sums, 3), [21.0]);
+    assert_eq!(of(&x.max_pool((1, 2), (1, 3), Padding::Same), 6), [2.0, 5.0]);
+    assert_eq!(of(&x.max_pool((1, 2), (1, 3), Padding::Same), 7), [2.0, 5.0, 7.0]);
+    assert_eq!(of(&x.avg_pool((1, 2), (1, 3), Padding::Same), 6), [1.5, 4.5]);
+    assert_eq!(of(&x.avg_pool((1, 2), (1, 3), Padding::Same), 7), [1.5, 4.5, 7.0]);
+    // Windows of one element need no borders.
+    let moved = x.max_pool((1, 1), (1, 2), Padding::Same);
+    assert_eq!(of(&moved, 4), [1.0, 3.0]);
+    assert_eq!(ints(&node(&written(&x, &moved).unwrap(), "MaxPool"), "pads"), Some(vec![0; 4]));
+}

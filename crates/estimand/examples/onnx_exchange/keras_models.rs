@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use estimand::keras::{Compile, Fit, Functional, Input, Model, Sequential, SharedLayer};
 use estimand::nn::{
-    BatchNorm, Concat, Conv1d, Conv3d, DepthwiseConv2d, GlobalAvgPool1d, GlobalAvgPool2d, GlobalAvgPool3d, Gru,
-    MultiHeadAttention,
+    AvgPool2d, BatchNorm, Concat, Conv1d, Conv3d, DepthwiseConv2d, GlobalAvgPool1d, GlobalAvgPool2d, GlobalAvgPool3d,
+    GlobalMaxPool2d, Gru, MaxPool1d, MultiHeadAttention,
 };
 use estimand::prelude::*;
 
@@ -61,6 +61,17 @@ fn model(case: &str) -> Result<Option<Model>> {
             let second = GlobalAvgPool2d::new().name("seen").on(&seen);
             let third = GlobalAvgPool3d::new().name("inside").on(&inside);
             Model::new(&[&sound, &image, &volume], &[&first, &second, &third])?
+        }
+        "keras_windows" => {
+            let sound = Input::new([Graph::ANY, 3.into()]).name("sound").tensor();
+            let image = Input::new([Graph::ANY, Graph::ANY, 2.into()]).name("image").tensor();
+            let heard = MaxPool1d::new(2).on(&Conv1d::new(4, 5).activation(Activation::Tanh).on(&sound));
+            let heard = Conv1d::new(2, 2).strides(4).same().on(&heard);
+            let seen = Conv2d::new(4, (2, 3)).strides(2).activation(Activation::Tanh).on(&image);
+            let seen = AvgPool2d::new(2).strides(3).same().on(&MaxPool2d::new(1).strides(2).same().on(&seen));
+            let first = GlobalAvgPool1d::new().name("heard").on(&heard);
+            let second = GlobalMaxPool2d::new().name("seen").on(&seen);
+            Model::new(&[&sound, &image], &[&first, &second])?
         }
         _ => return Ok(None),
     }))

@@ -90,16 +90,22 @@ impl Recipe {
         self.inputs.iter().map(|&call| &*self.layers[self.calls[call].layer].name).collect()
     }
 
-    /// The names of the layers that make the outputs. Keras numbers a name that occurs again.
+    /// The names of the layers that make the outputs. Keras numbers a name that occurs again, with
+    /// the first number that makes it a new one.
     pub fn output_names(&self) -> Vec<String> {
-        let mut seen: HashMap<&str, usize> = HashMap::new();
-        let name = |&(call, _): &(usize, usize)| {
-            let name = &*self.layers[self.calls[call].layer].name;
-            let n = seen.entry(name).or_insert(0);
-            *n += 1;
-            if *n == 1 { name.to_string() } else { format!("{name}_{}", *n - 1) }
-        };
-        self.outputs.iter().map(name).collect()
+        let mut names: Vec<String> = Vec::new();
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        for &(call, _) in &self.outputs {
+            let layer = &*self.layers[self.calls[call].layer].name;
+            let mut name = layer.to_string();
+            while names.contains(&name) {
+                let n = numbers.entry(layer).or_insert(0);
+                *n += 1;
+                name = format!("{layer}_{n}");
+            }
+            names.push(name);
+        }
+        names
     }
 
     /// The dtypes and shapes of the inputs.

@@ -55,6 +55,8 @@ impl Padding {
             // TF: an image smaller than the window has no position, not a negative number of
             // positions.
             Padding::Valid => Some((size.saturating_add(stride).saturating_sub(span) / stride, 0, 0)),
+            // A border alone has no position.
+            Padding::Same if size == 0 => Some((0, 0, 0)),
             Padding::Same => {
                 let out = size.div_ceil(stride);
                 let total = (out.saturating_sub(1) * stride).saturating_add(span).saturating_sub(size);

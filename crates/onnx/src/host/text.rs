@@ -1,7 +1,7 @@
 //! Strings: what opset 17 can do with them.
 
 use estimand_graph::host::text::{AsString, Edit, StringEqual, ToNumber};
-use estimand_tensor::{DType, Result};
+use estimand_tensor::{Array, DType, Result};
 
 use crate::message::AttributeProto;
 use crate::ops::At;
@@ -33,10 +33,13 @@ pub(super) fn edit(at: &mut At<'_, '_, '_, '_>, op: &Edit) -> Result<String> {
         _ => return no_counterpart(at, "opset 17 changes the case of ASCII letters only"),
     };
     let x = at.x(0)?;
-    // It takes lists only.
+    // It takes lists only, and onnxruntime takes no empty ones: an element more is cut off again.
     let flat = at.reshape(&x, &[-1])?;
+    let more = at.constant(&Array::from_strings([1], [""])?)?;
+    let list = at.add_with("Concat", &[&flat, &more], vec![AttributeProto::int("axis", 0)]);
     let attributes = vec![AttributeProto::text("case_change_action", action), AttributeProto::text("locale", "C")];
-    let changed = at.add_with("StringNormalizer", &[&flat], attributes);
+    let changed = at.add_with("StringNormalizer", &[&list], attributes);
+    let changed = at.slice(&changed, 0, 0, -1)?;
     let shape = at.shape_of(&x);
     Ok(at.add("Reshape", &[&changed, &shape]))
 }

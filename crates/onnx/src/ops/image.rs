@@ -27,8 +27,9 @@ fn border(padding: Padding, size: Dim, taps: usize, stride: usize, dilation: usi
     let size = match (size.known(), padding) {
         (Some(size), _) => size,
         (None, Padding::Valid) => return Ok(Some((0, 0))),
-        // Windows that move by one element have the same borders at every size.
-        (None, Padding::Same) if stride == 1 => 1,
+        // Windows that move by one element have the same borders at every size, and windows of one
+        // element have none.
+        (None, Padding::Same) if stride == 1 || taps == 1 => 1,
         (None, Padding::Same) => return Ok(None),
     };
     let place = padding.place(size, taps, stride, dilation);
@@ -37,24 +38,44 @@ fn border(padding: Padding, size: Dim, taps: usize, stride: usize, dilation: usi
     Ok(Some((before, after)))
 }
 
-/// The borders of a window as numbers. `auto_pad` is for borders that only the run knows, because
-/// onnxruntime refuses it together with dilations.
-fn borders(
-    at: &At<'_, '_, '_, '_>,
-    padding: Padding,
-    sizes: &[Dim],
+/// The image for a window, with channels first, and the borders as numbers. `auto_pad` is for
+/// borders that only the run knows, because onnxruntime refuses it together with dilations.
+fn bordered(
+    at: &mut At<'_, '_, '_, '_>,
+    x: &str,
     window: &Window,
     taps: (usize, usize),
-) -> Result<AttributeProto> {
-    let rows = border(padding, sizes[0], taps.0, window.strides.0, window.dilations.0)?;
-    let columns = border(padding, sizes[1], taps.1, window.strides.1, window.dilations.1)?;
+) -> Result<(String, AttributeProto)> {
+    let (dims, strides, dilations) = (at.dims(0), window.strides, window.dilations);
+    let rows = border(window.padding, dims[1], taps.0, strides.0, dilations.0)?;
+    let columns = border(window.padding, dims[2], taps.1, strides.1, dilations.1)?;
     match (rows, columns) {
         (Some((top, bottom)), Some((left, right))) => {
-            Ok(AttributeProto::ints("pads", [top, left, bottom, right].map(|n| n as i64)))
+            let pads = [top, left, bottom, right].map(|n| n as i64);
+            Ok((channels_first(at, x), AttributeProto::ints("pads", pads)))
         }
-        _ if window.dilations == (1, 1) => Ok(AttributeProto::text("auto_pad", "SAME_UPPER")),
+        _ if dilations == (1, 1) => {
+            let x = reached(at, x, 1, taps.0, strides.0)?;
+            let x = reached(at, &x, 2, taps.1, strides.1)?;
+            Ok((channels_first(at, &x), AttributeProto::text("auto_pad", "SAME_UPPER")))
+        }
         _ => no_counterpart(at, "it has strides and dilations, and the size of its image is known only at run time"),
     }
+}
+
+/// The elements of an axis up to the last that a window reaches. With windows that are smaller
+/// than their strides there may be others after it, for which `auto_pad` has borders below 0:
+/// onnxruntime then refuses to pool, and moves the windows of a convolution.
+fn reached(at: &mut At<'_, '_, '_, '_>, x: &str, axis: usize, taps: usize, stride: usize) -> Result<String> {
+    if taps >= stride {
+        return Ok(x.to_string());
+    }
+    let n_windows = at.size(at.node.outputs[0].shape.dims()[axis])?;
+    let (stride, beyond) = (at.ints([stride as i64])?, at.ints([(stride - taps) as i64])?);
+    let end = at.add("Mul", &[&n_windows, &stride]);
+    let end = at.add("Sub", &[&end, &beyond]);
+    let (begin, axis) = (at.ints([0])?, at.ints([axis as i64])?);
+    Ok(at.add("Slice", &[x, &begin, &end, &axis]))
 }
 
 /// The height and width of a filter.
@@ -90,14 +111,14 @@ pub(super) fn depthwise_conv2d(at: &mut At<'_, '_, '_, '_>, op: &DepthwiseConv2d
 
 fn convolution(at: &mut At<'_, '_, '_, '_>, x: &str, filter: &str, window: &Window, group: usize) -> Result<String> {
     let taps = taps(at, 1)?;
+    let (x, borders) = bordered(at, x, window, taps)?;
     let attributes = vec![
         pair("kernel_shape", taps),
         pair("strides", window.strides),
         pair("dilations", window.dilations),
         AttributeProto::int("group", group as i64),
-        borders(at, window.padding, &at.dims(0)[1..3], window, taps)?,
+        borders,
     ];
-    let x = channels_first(at, x);
     let y = at.add_with("Conv", &[&x, filter], attributes);
     Ok(channels_last(at, &y))
 }
@@ -151,12 +172,8 @@ fn pool(
 ) -> Result<String> {
     let x = at.x(0)?;
     let moved = Window { strides: window.strides, dilations: (1, 1), padding: window.padding };
-    attributes.extend([
-        pair("kernel_shape", window.size),
-        pair("strides", window.strides),
-        borders(at, window.padding, &at.dims(0)[1..3], &moved, window.size)?,
-    ]);
-    let x = channels_first(at, &x);
+    let (x, borders) = bordered(at, &x, &moved, window.size)?;
+    attributes.extend([pair("kernel_shape", window.size), pair("strides", window.strides), borders]);
     let y = at.add_with(op, &[&x], attributes);
     Ok(channels_last(at, &y))
 }

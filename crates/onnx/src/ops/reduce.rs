@@ -10,7 +10,25 @@ use crate::refuse::no_counterpart;
 
 /// Reduces a set of axes.
 pub(super) fn reduce(at: &mut At<'_, '_, '_, '_>, op: &Reduce) -> Result<String> {
-    let (x, dtype) = (at.x(0)?, at.dtype(0));
+    let dtype = at.dtype(0);
+    let wide = match (op.kind, dtype) {
+        (Reduction::Sum | Reduction::Prod, dtype) => summed(dtype),
+        // TF: the mean is that of the whole sum.
+        (Reduction::Mean, DType::I32 | DType::U8) => DType::I64,
+        _ => dtype,
+    };
+    let x = at.x(0)?;
+    let x = at.cast(&x, dtype, wide);
+    let result = reduced(at, op, x, wide)?;
+    Ok(at.cast(&result, wide, dtype))
+}
+
+/// The dtype of sums. ONNX does not add bytes; the last bits of a wider sum are those of a byte.
+fn summed(dtype: DType) -> DType {
+    if dtype == DType::U8 { DType::I64 } else { dtype }
+}
+
+fn reduced(at: &mut At<'_, '_, '_, '_>, op: &Reduce, x: String, dtype: DType) -> Result<String> {
     let axes: Vec<i64> = op.axes.iter().map(|axis| axis as i64).collect();
     // No axes would mean all of them.
     if axes.is_empty() {
@@ -64,11 +82,13 @@ pub(super) fn cumulate(at: &mut At<'_, '_, '_, '_>, op: &Cumulate) -> Result<Str
     if op.product {
         return no_counterpart(at, "ONNX has running sums only");
     }
-    let x = at.x(0)?;
+    let (x, dtype) = (at.x(0)?, at.dtype(0));
+    let x = at.cast(&x, dtype, summed(dtype));
     let axis = at.scalar(op.axis as i64)?;
     let flag = |name: &str, is_set: bool| AttributeProto::int(name, is_set.into());
     let attributes = vec![flag("exclusive", op.exclusive), flag("reverse", op.reverse)];
-    Ok(at.add_with("CumSum", &[&x, &axis], attributes))
+    let sums = at.add_with("CumSum", &[&x, &axis], attributes);
+    Ok(at.cast(&sums, summed(dtype), dtype))
 }
 
 /// The k largest of the last axis, and their indices.

@@ -1,11 +1,19 @@
 //! Convolutions and pooling of images with channels first.
 
 use estimand_tensor::cpu::matmul::Product;
-use estimand_tensor::{Array, DType, Error, Result};
+use estimand_tensor::{Array, DType, Error, ErrorKind, Result};
 
 use super::call::Call;
 use super::product::Entry;
 use super::values::{Numbers, sizes};
+
+/// What the error of a window says that an image has no place for.
+const TOO_LARGE: &str = "does not fit an image of";
+
+/// Whether a run failed because an image is smaller than a window.
+pub(super) fn is_too_small(error: &Error) -> bool {
+    *error.kind() == ErrorKind::Shape && error.message().contains(TOO_LARGE)
+}
 
 /// A window along one axis of images.
 struct Window {
@@ -52,14 +60,18 @@ fn windows(call: &Call<'_>, image: [usize; 2], taps: [usize; 2], dilations: [usi
             "VALID" => (0, 0),
             // An odd border is longer at the end.
             "SAME_UPPER" => {
-                let all = (size.div_ceil(stride).saturating_sub(1) * stride + span).saturating_sub(size);
+                let reached = size.div_ceil(stride).saturating_sub(1) * stride + span;
+                // Windows that are smaller than their strides may end before the image does.
+                let all = reached.checked_sub(size).ok_or_else(|| {
+                    Error::shape(format!("the windows reach {reached} of {size} elements; runtimes differ there"))
+                })?;
                 (all / 2, all - all / 2)
             }
             other => return call.unknown_word("auto_pad", other),
         };
         let room = (size + before + after).checked_sub(span);
         let n = room.map(|room| room / stride + 1);
-        let n = n.ok_or_else(|| Error::shape(format!("a window of {span} does not fit an image of {size}")))?;
+        let n = n.ok_or_else(|| Error::shape(format!("a window of {span} {TOO_LARGE} {size}")))?;
         Ok(Window { size, taps: taps[axis], stride, dilation, before, n })
     };
     Ok([one(0)?, one(1)?])

@@ -8,6 +8,9 @@ use super::values::{Lines, Numbers, axis, longs, strides, sums, whole};
 /// Reduces axes: those of an attribute, or of the second input of `ReduceSum`. None are all.
 pub(super) fn reduce(call: &Call<'_>) -> Result<Array> {
     let x = call.x(0)?;
+    if !matches!(call.op(), "ReduceMax" | "ReduceMin") {
+        no_bytes(x)?;
+    }
     let axes = match call.op() {
         "ReduceSum" if call.optional(1).is_some() => call.ints_of(1)?,
         "ReduceSum" => Vec::new(),
@@ -57,6 +60,14 @@ pub(super) fn reduce(call: &Call<'_>) -> Result<Array> {
     numbers.array(x.dtype(), &dims)
 }
 
+/// ONNX does not define sums and products of bytes.
+fn no_bytes(x: &Array) -> Result<()> {
+    match x.dtype() {
+        DType::U8 => Err(Error::dtype(Some(DType::I64), DType::U8, "the operator takes no bytes")),
+        _ => Ok(()),
+    }
+}
+
 /// The place of the largest or smallest element, the first of equals.
 pub(super) fn arg_max(call: &Call<'_>) -> Result<Array> {
     let x = call.x(0)?;
@@ -96,6 +107,7 @@ pub(super) fn arg_max(call: &Call<'_>) -> Result<Array> {
 /// Running sums along an axis.
 pub(super) fn cum_sum(call: &Call<'_>) -> Result<Array> {
     let x = call.x(0)?;
+    no_bytes(x)?;
     let along = axis(call.int_of(1)?, x.rank())?;
     let (exclusive, reverse) = (call.flag("exclusive", false)?, call.flag("reverse", false)?);
     let lines = Lines::new(x.dims(), along);

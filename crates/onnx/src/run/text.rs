@@ -59,7 +59,8 @@ pub(super) fn string_normalizer(call: &Call<'_>) -> Result<Array> {
         "UPPER" => <[u8]>::to_ascii_uppercase,
         other => return call.unknown_word("case_change_action", other),
     };
-    if x.rank() != 1 {
+    // onnxruntime refuses an empty list, too; by the standard it becomes one empty string.
+    if x.rank() != 1 || x.is_empty() {
         return Err(Error::shape(format!("{:?} is no list of strings", x.dims())));
     }
     Array::from_strings(x.dims(), strings(x)?.into_iter().map(change))
