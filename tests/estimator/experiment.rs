@@ -11,6 +11,8 @@ use estimand::prelude::*;
 use estimand::{Cluster, ContinuousEval, Experiment, ExperimentResult, ExportStrategy, TrainSession};
 use estimand_fixture::{Case, cases_of};
 
+use crate::hooks::log_lines::logged;
+use crate::log_forms::form;
 use crate::models::{Folder, line, linear};
 
 /// What happened, in order.
@@ -260,6 +262,42 @@ fn schedules_call_what_tensorflow_calls() -> Result<()> {
         n_cases += 1;
     }
     assert!(n_cases >= 39, "{n_cases} cases");
+    Ok(())
+}
+
+/// Beginnings of the lines that TensorFlow's `Experiment` and its `ValidationMonitor` log, besides
+/// those of the Estimator.
+const LINES: [&str; 8] = [
+    "Validation (step ",
+    "Skipping evaluation ",
+    "Waiting ",
+    "Checking for checkpoint in ",
+    "Training model for ",
+    "Evaluating model now.",
+    "Stop training model ",
+    "Exiting continuous eval, ",
+];
+
+#[test]
+fn schedules_log_the_lines_of_tensorflow() -> Result<()> {
+    let mut n_cases = 0;
+    for case in cases_of("experiment", "log") {
+        let folder = Folder::new();
+        let mut experiment = experiment(&case, &folder, &Events::default(), &Delays::default());
+        let all = || case.objects("schedules").iter().try_for_each(|schedule| run(&mut experiment, schedule).map(drop));
+        let (result, lines) = logged(all);
+        result?;
+        let is_theirs = |line: &&String| {
+            let text = line.split_once(": ").map_or("", |(_, text)| text);
+            LINES.iter().any(|beginning| text.starts_with(beginning))
+        };
+        // Our model has a metric, that of the fixture has none.
+        let form = |line: &String| form(line, &folder).replace(" mae = N,", "");
+        let found: Vec<String> = lines.iter().filter(is_theirs).map(form).collect();
+        assert_eq!(found, case.setting::<Vec<String>>("lines"), "{case}");
+        n_cases += 1;
+    }
+    assert_eq!(n_cases, 6);
     Ok(())
 }
 
