@@ -482,6 +482,26 @@ fn hooks_and_listeners_take_part_in_each_training() -> Result<()> {
     Ok(())
 }
 
+/// Each round goes on from the checkpoint of the one before. Without one, TensorFlow does the same
+/// steps for ever.
+#[test]
+fn rounds_that_are_not_saved_are_refused() {
+    let folder = Folder::new();
+    let run = |save: Option<u64>| {
+        Experiment::new(estimator(config(&folder, save)), rows(None), rows(Some(2)))
+            .train_steps(if save.is_some() { 2 } else { 6 })
+            .train_steps_per_iteration(2)
+            .continuous_train_and_eval(|_| true)
+    };
+    let error = run(None).unwrap_err().to_string();
+    let expected =
+        "a round ended at step 2, but there is no checkpoint, so the next round would do the same steps again";
+    assert_eq!(error, format!("{expected}\n  help: set RunConfig::save_checkpoints"));
+    run(Some(1)).unwrap();
+    let error = run(None).unwrap_err().to_string();
+    assert!(error.starts_with("a round ended at step 4, but the newest checkpoint is of step 2, so"), "{error}");
+}
+
 #[test]
 fn strategies_can_be_replaced_and_hooks_added() -> Result<()> {
     let (folder, events) = (Folder::new(), Events::default());
