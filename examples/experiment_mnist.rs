@@ -7,12 +7,11 @@
 //!
 //! What differs from the article:
 //! - files are not downloaded, there is no default folder, and FOLDER may be the first argument;
-//! - flags begin with two dashes, and there are no name scopes around the layers;
+//! - flags begin with two dashes, and there are no name scopes around the inputs;
 //! - the model folder is a temporary one unless it is named, instead of `./mnist_training`;
 //! - a fixed `tf_random_seed`, so that each run gives the same numbers;
 //! - layers are not slim's, so their variables are called `kernel` and `bias`, not `weights` and
 //!   `biases`;
-//! - the level is the article's, `Debug`, but a training writes no lines below `Info`;
 //! - the metrics are printed at the end.
 
 use std::path::PathBuf;

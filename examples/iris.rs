@@ -4,8 +4,9 @@
 //!
 //! What differs from the article: the CSV files are written first, from the embedded data set;
 //! after the article's eight epochs training goes on up to `MAX_STEPS`; the optimizer is that of a
-//! `DNNClassifier` when the article was written (Adagrad, 0.05); flowers are predicted. There is no
-//! `my_input_fn`: a `Dataset` is made where it is used. The model folder is a temporary one.
+//! `DNNClassifier` when the article was written (Adagrad, 0.05), but the loss of a batch is a mean,
+//! as in TensorFlow 2, and not a sum; flowers are predicted. There is no `my_input_fn`: a `Dataset`
+//! is made where it is used. The model folder is a temporary one.
 //!
 //! `cargo run --release --example iris [-- MAX_STEPS]`
 

@@ -2,7 +2,7 @@
 //! It is the first program of the article "Keras and Estimator" ("the native API").
 //!
 //! What differs from the article: the random numbers have a seed, so each run prints the same; the
-//! last lines compare with the best line in closed form.
+//! last lines have names, and show the last loss and the best line in closed form, too.
 //!
 //! `cargo run --release --example linear_regression`
 

@@ -14,10 +14,13 @@ Cases:
     role        a `tf_config`, and the default `schedule` or the `error`
     refused     the options of learn_runner.run, and the `error`
     delay       how long worker `task` waits: `secs`, or until global `step`
+    log         as schedule, and the `lines` that Experiment and ValidationMonitor log, with their levels: folders are DIR, numbers N
 """
 
 import json
+import logging
 import os
+import re
 import shutil
 import tempfile
 import types
@@ -116,7 +119,7 @@ def strategy(name):
     return tf.contrib.learn.ExportStrategy(name, export_fn)
 
 
-def schedule(name, schedules, save=2, saver=None, exports=0, **settings):
+def schedule(name, schedules, save=2, saver=None, exports=0, case="schedule", **settings):
     """Runs schedules: names, or names with arguments. `saver` is the period of a CheckpointSaverHook among the monitors."""
     folder = tempfile.mkdtemp()
     config = tf.contrib.learn.RunConfig(model_dir=folder, save_checkpoints_secs=None, save_checkpoints_steps=save, keep_checkpoint_max=None)
@@ -147,7 +150,7 @@ def schedule(name, schedules, save=2, saver=None, exports=0, **settings):
         results.append({"metrics_step": metrics_step(result)})
     listed = [[entry, {}] if isinstance(entry, str) else list(entry) for entry in schedules]
     given = {"train_steps": None, "eval_steps": 100, **settings}
-    fixture.case("schedule", name=name, save=save, saver=saver, exports=exports, settings=given,
+    fixture.case(case, name=name, save=save, saver=saver, exports=exports, settings=given,
                  schedules=[{"method": m, "arguments": a} for m, a in listed], events=[dict(e) for e in events], results=results)
     shutil.rmtree(folder)
 
@@ -196,6 +199,37 @@ schedule("continuous_eval with a name", ["train", ("continuous_eval", {"delay_se
 schedule("continuous_eval again", ["train", ("continuous_eval", {"evaluate_checkpoint_only_once": False, "rounds": 1})], train_steps=4)
 schedule("continuous_eval without a checkpoint", [("continuous_eval", {"delay_secs": 0, "throttle_delay_secs": 3, "rounds": 2})], train_steps=4)
 schedule("continuous_eval_on_train_data", ["train", "continuous_eval_on_train_data"], train_steps=4, eval_steps=3, exports=1)
+
+# Log lines of Experiment and its monitor alone. Those of the Estimator are in log_lines.py.
+lines = []
+
+
+class Collect(logging.Handler):
+    def emit(self, record):
+        # Not at WARN, of which most are deprecations.
+        is_theirs = os.path.basename(record.pathname) in ("experiment.py", "monitors.py")
+        if is_theirs and record.levelno in (logging.DEBUG, logging.INFO):
+            line = re.sub(r"/\S*(?=/model\.ckpt)|(?<= in )/\S*", "DIR", record.getMessage())
+            lines.append(f"{record.levelname}: " + re.sub(r"(?<![\w'])-?\d+(\.\d+)?(e[-+]?\d+)?", "N", line))
+
+
+def log(name, schedules, **settings):
+    logger = logging.getLogger("tensorflow")
+    handlers, logger.handlers = logger.handlers, [Collect()]
+    tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.DEBUG)
+    schedule(name, schedules, case="log", **settings)
+    fixture.put("lines", list(lines))
+    lines.clear()
+    tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.FATAL)
+    logger.handlers = handlers
+
+
+log("train_and_evaluate", ["train_and_evaluate"], train_steps=6, eval_steps=None, min_eval_frequency=1, **NOW)
+log("train_and_evaluate every 3", ["train_and_evaluate"], train_steps=6, eval_steps=None, min_eval_frequency=3, **NOW)
+log("train_and_evaluate seldom checks", ["train_and_evaluate"], train_steps=6, check_interval_secs=1000)
+log("checkpoint_and_export", ["train_and_evaluate"], train_steps=3, checkpoint_and_export=True)
+log("delays", [("train", {"delay_secs": 7}), "evaluate", "continuous_eval"], train_steps=2)
+log("continuous_train_and_eval", ["continuous_train_and_eval"], train_steps=4, train_steps_per_iteration=2)
 
 # Delays of workers.
 for task in [0, 1, 2, 5, 11, 12, 13, 40]:

@@ -11,6 +11,8 @@ use estimand::prelude::*;
 use estimand::{Cluster, ContinuousEval, Experiment, ExperimentResult, ExportStrategy, TrainSession};
 use estimand_fixture::{Case, cases_of};
 
+use crate::hooks::log_lines::logged;
+use crate::log_forms::form;
 use crate::models::{Folder, line, linear};
 
 /// What happened, in order.
@@ -263,6 +265,42 @@ fn schedules_call_what_tensorflow_calls() -> Result<()> {
     Ok(())
 }
 
+/// Beginnings of the lines that TensorFlow's `Experiment` and its `ValidationMonitor` log, besides
+/// those of the Estimator.
+const LINES: [&str; 8] = [
+    "Validation (step ",
+    "Skipping evaluation ",
+    "Waiting ",
+    "Checking for checkpoint in ",
+    "Training model for ",
+    "Evaluating model now.",
+    "Stop training model ",
+    "Exiting continuous eval, ",
+];
+
+#[test]
+fn schedules_log_the_lines_of_tensorflow() -> Result<()> {
+    let mut n_cases = 0;
+    for case in cases_of("experiment", "log") {
+        let folder = Folder::new();
+        let mut experiment = experiment(&case, &folder, &Events::default(), &Delays::default());
+        let all = || case.objects("schedules").iter().try_for_each(|schedule| run(&mut experiment, schedule).map(drop));
+        let (result, lines) = logged(all);
+        result?;
+        let is_theirs = |line: &&String| {
+            let text = line.split_once(": ").map_or("", |(_, text)| text);
+            LINES.iter().any(|beginning| text.starts_with(beginning))
+        };
+        // Our model has a metric, that of the fixture has none.
+        let form = |line: &String| form(line, &folder).replace(" mae = N,", "");
+        let found: Vec<String> = lines.iter().filter(is_theirs).map(form).collect();
+        assert_eq!(found, case.setting::<Vec<String>>("lines"), "{case}");
+        n_cases += 1;
+    }
+    assert_eq!(n_cases, 6);
+    Ok(())
+}
+
 #[test]
 fn the_role_chooses_the_schedule() -> Result<()> {
     for case in cases_of("experiment", "role") {
@@ -442,6 +480,26 @@ fn hooks_and_listeners_take_part_in_each_training() -> Result<()> {
     assert!(result.finished.is_none());
     assert_eq!(result.metrics.map(|metrics| metrics.global_step()), Some(4));
     Ok(())
+}
+
+/// Each round goes on from the checkpoint of the one before. Without one, TensorFlow does the same
+/// steps for ever.
+#[test]
+fn rounds_that_are_not_saved_are_refused() {
+    let folder = Folder::new();
+    let run = |save: Option<u64>| {
+        Experiment::new(estimator(config(&folder, save)), rows(None), rows(Some(2)))
+            .train_steps(if save.is_some() { 2 } else { 6 })
+            .train_steps_per_iteration(2)
+            .continuous_train_and_eval(|_| true)
+    };
+    let error = run(None).unwrap_err().to_string();
+    let expected =
+        "a round ended at step 2, but there is no checkpoint, so the next round would do the same steps again";
+    assert_eq!(error, format!("{expected}\n  help: set RunConfig::save_checkpoints"));
+    run(Some(1)).unwrap();
+    let error = run(None).unwrap_err().to_string();
+    assert!(error.starts_with("a round ended at step 4, but the newest checkpoint is of step 2, so"), "{error}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use estimand::hook::{Hook, HookContext};
 use estimand::prelude::*;
 
 use crate::models::{Folder, line, linear};
@@ -61,6 +62,52 @@ fn child_with_an_experiment() {
     let exports = std::env::var(EXPORTS).is_ok();
     let error = experiment(Path::new(&std::env::var(FOLDER).unwrap()), exports).unwrap_err();
     std::io::stdout().write_all(format!("\n{error}\n").as_bytes()).unwrap();
+}
+
+/// Sends SIGTERM to this process when a training ends, which no longer looks for signals then.
+struct TerminateAtEnd;
+
+impl Hook for TerminateAtEnd {
+    fn name(&self) -> &str {
+        "terminate_at_end"
+    }
+
+    fn end(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        Command::new("kill").args(["-TERM", &std::process::id().to_string()]).status().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        Ok(())
+    }
+}
+
+#[test]
+#[ignore = "other tests start it as a process"]
+fn child_with_rounds() {
+    let config = RunConfig::new().model_dir(std::env::var(FOLDER).unwrap()).tf_random_seed(7).threads(1);
+    let estimator = Estimator::new(linear).config(config).build().unwrap();
+    let mut experiment = estimand::Experiment::new(estimator, line(10).repeat_forever().batch(4), line(4).batch(4))
+        .train_steps_per_iteration(2)
+        .train_hook(TerminateAtEnd);
+    let mut n_rounds = 0;
+    let ended = experiment.continuous_train_and_eval(|_| {
+        n_rounds += 1;
+        n_rounds <= 3
+    });
+    let said = ended.map_or_else(|error| error.to_string(), |_| "the signal was missed".to_string());
+    std::io::stdout().write_all(format!("\n{said}\n").as_bytes()).unwrap();
+}
+
+/// A signal that comes when a round has ended is not lost with the round.
+#[test]
+fn rounds_of_an_experiment_end_with_a_signal() {
+    let folder = Folder::new();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "interrupted_evaluation::child_with_rounds", "--ignored", "--nocapture"])
+        .env(FOLDER, folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("interrupted by SIGTERM"), "{said}");
+    assert_eq!(folder.steps().last(), Some(&2));
 }
 
 /// The training of an experiment ends in order, with its own error, wherever it evaluates.

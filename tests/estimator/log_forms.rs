@@ -33,12 +33,15 @@ fn without(lines: &[String], beginnings: &[&str]) -> Vec<String> {
 }
 
 /// A line with `N` for its numbers, as the fixture has it.
-fn form(line: &str, folder: &Folder) -> String {
+pub fn form(line: &str, folder: &Folder) -> String {
     let line = line.replace(&*folder.path().to_string_lossy(), "DIR");
     line.split(' ').map(form_of_word).collect::<Vec<_>>().join(" ")
 }
 
 fn form_of_word(word: &str) -> String {
+    if let Some((name, number)) = word.split_once('=') {
+        return format!("{name}={}", form_of_word(number));
+    }
     let is_mark = |c: char| matches!(c, '(' | ')' | ',' | ':' | 's' | '.');
     let core = word.trim_matches(is_mark);
     let place = word.find(core).unwrap_or(0);

@@ -11,6 +11,7 @@ use super::validation::{EvaluateSaved, validation};
 use super::{Experiment, ExperimentResult, Lent, wait};
 use crate::estimator::Finished;
 use crate::hook::{GlobalStepWaiterHook, Hook, SharedHook};
+use crate::signal::Guard;
 use crate::{EvalSpec, Metrics, TrainSpec, own_entries};
 
 /// The steps between two evaluations of `continuous_train_and_eval` if nothing else tells.
@@ -96,15 +97,19 @@ impl Experiment<'_> {
     /// [`train_steps_per_iteration`](Experiment::train_steps_per_iteration) steps. The input goes
     /// on where the last round stopped; in TensorFlow each round begins it anew. A program that is
     /// started again when all steps are done only evaluates and exports; in TensorFlow it trains
-    /// another round.
+    /// another round. A round whose last step is in no checkpoint is an error, because the next one
+    /// would do the same steps; in TensorFlow it does, for ever.
     pub fn continuous_train_and_eval(
         &mut self,
         mut predicate: impl FnMut(Option<&LastEvaluation>) -> bool,
     ) -> Result<ExperimentResult> {
         self.check()?;
         let steps = self.steps_per_iteration()?;
+        // For all rounds: one may end before it sees a signal, which the next one must not miss.
+        let signals = Guard::install()?;
         let (mut result, mut last) = (ExperimentResult::default(), None);
         while predicate(last.as_ref()) {
+            wait::interrupted(&signals)?;
             if result.metrics.as_ref().is_some_and(|metrics| self.is_trained(metrics)) {
                 info!("Stop training model as max steps reached");
                 break;
@@ -118,6 +123,9 @@ impl Experiment<'_> {
             };
             info!("Evaluating model now.");
             let checkpoint = self.estimator.latest_checkpoint()?;
+            if let Some(finished) = &finished {
+                check_saved(finished, checkpoint.as_deref())?;
+            }
             let metrics = self.evaluate_checkpoint(Some("one_pass"), checkpoint.as_deref())?;
             let exports = self.export(&metrics, None)?;
             last = Some(LastEvaluation { metrics: metrics.clone(), checkpoint });
@@ -254,6 +262,23 @@ impl Experiment<'_> {
     pub(super) fn is_trained(&self, metrics: &Metrics) -> bool {
         self.train_steps.is_some_and(|last| metrics.global_step() >= last)
     }
+}
+
+/// Returns an error unless the newest checkpoint has the steps of a round.
+fn check_saved(finished: &Finished, newest: Option<&Path>) -> Result<()> {
+    let saved = newest.map(|path| own_entries::global_step(&BundleReader::open(path)?)).transpose()?;
+    if saved.is_some_and(|step| step >= finished.global_step) {
+        return Ok(());
+    }
+    let saved = saved.map_or_else(
+        || "there is no checkpoint".to_string(),
+        |step| format!("the newest checkpoint is of step {step}"),
+    );
+    Err(Error::config(format!(
+        "a round ended at step {}, but {saved}, so the next round would do the same steps again",
+        finished.global_step
+    ))
+    .help("set RunConfig::save_checkpoints"))
 }
 
 /// The delay of a worker in seconds.

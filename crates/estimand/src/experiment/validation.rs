@@ -2,11 +2,12 @@
 //! after each checkpoint.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use estimand_tensor::Result;
-use tracing::info;
+use estimand_tensor::{Result, warn};
+use tracing::{debug, info};
 
 use super::{Experiment, ExperimentResult};
 use crate::Metrics;
@@ -23,9 +24,10 @@ struct Validation<'b, 'a> {
     active: u64,
     /// Whether that evaluation has still to be done.
     is_due: bool,
-    /// The steps of the newest checkpoint and of the one that was evaluated.
+    /// The step of the newest checkpoint.
     saved: Option<u64>,
-    evaluated: Option<u64>,
+    /// The step of the checkpoint that was evaluated, and the step at which it was.
+    evaluated: Option<(u64, u64)>,
     /// When a new checkpoint was last looked for.
     checked: Option<Instant>,
 }
@@ -33,20 +35,41 @@ struct Validation<'b, 'a> {
 impl Validation<'_, '_> {
     /// Evaluates the newest checkpoint, if that is due and there is a new one.
     fn evaluate(&mut self) -> Result<()> {
-        let interval = Duration::from_secs_f64(self.experiment.check_interval_secs);
-        if !std::mem::take(&mut self.is_due) || self.checked.is_some_and(|checked| checked.elapsed() < interval) {
+        if !std::mem::take(&mut self.is_due) {
+            return Ok(());
+        }
+        let (secs, step) = (self.experiment.check_interval_secs, self.active);
+        if self.checked.is_some_and(|checked| checked.elapsed() < Duration::from_secs_f64(secs)) {
+            debug!(
+                "Skipping evaluation since less than {secs} seconds have passed since last check for a new checkpoint."
+            );
             return Ok(());
         }
         self.checked = Some(Instant::now());
-        if self.saved.is_none() || self.saved == self.evaluated {
-            info!("Skipping evaluation since there is no new checkpoint at step {}.", self.active);
+        let Some(saved) = self.saved else {
+            debug!("Skipping evaluation since model has not been saved yet at step {step}.");
+            return Ok(());
+        };
+        if let Some((_, then)) = self.evaluated.filter(|(evaluated, _)| *evaluated == saved) {
+            debug!(
+                "Skipping evaluation due to same checkpoint {} for step {step} as for step {then}.",
+                checkpoint(self.experiment, saved).display()
+            );
             return Ok(());
         }
-        if unless_interrupted(self.active, self.experiment.evaluate_checkpoint(None, None))?.is_some() {
-            self.evaluated = self.saved;
+        if let Some(metrics) = unless_interrupted(step, self.experiment.evaluate_checkpoint(None, None))? {
+            let mut values: Vec<String> = metrics.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            values.push(format!("global_step = {}", metrics.global_step()));
+            info!("Validation (step {step}): {}", values.join(", "));
+            self.evaluated = Some((saved, step));
         }
         Ok(())
     }
+}
+
+/// The path of the checkpoint of a step.
+fn checkpoint(experiment: &Experiment<'_>, step: u64) -> PathBuf {
+    experiment.estimator.model_dir().join(format!("model.ckpt-{step}"))
 }
 
 /// Returns the results of an evaluation during the training; `None` if a signal ended it. The
@@ -129,12 +152,13 @@ impl<'b, 'a> EvaluateSaved<'b, 'a> {
 
 impl CheckpointListener for EvaluateSaved<'_, '_> {
     fn after_save(&mut self, _session: &TrainSession, step: u64) -> Result<bool> {
+        let experiment = self.experiment;
+        info!("Checking for checkpoint in {}", experiment.estimator.model_dir().display());
+        let path = checkpoint(experiment, step);
         if self.evaluated.replace(step) == Some(step) {
-            info!("Skipping evaluation due to same latest checkpoint of step {step}.");
+            warn!("Skipping evaluation due to same latest checkpoint {}.", path.display());
             return Ok(false);
         }
-        let experiment = self.experiment;
-        let path = experiment.estimator.model_dir().join(format!("model.ckpt-{step}"));
         let evaluated = experiment.evaluate_checkpoint(Some("intermediate_export"), Some(&path));
         let Some(metrics) = unless_interrupted(step, evaluated)? else { return Ok(false) };
         let exports = experiment.export(&metrics, Some(&path))?;
