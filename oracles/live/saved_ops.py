@@ -242,8 +242,27 @@ def partition_and_stitch():
 
 @case
 def unique():
-    run = lambda words, ids: list(tf.unique(words)) + list(tf.unique(ids, tf.int64))
-    return {"words": (STR, [None]), "ids": (I64, [None])}, run, lambda rng: {"words": words(rng, rng.randint(0, 9)), "ids": rng.randint(-2, 3, rng.randint(0, 9))}
+    run = lambda words, ids, floats: list(tf.unique(words)) + list(tf.unique(ids, tf.int64)) + list(tf.unique(floats))
+
+    def inputs(rng):
+        floats = np.array([0.0, -0.0, 1.5, np.nan], np.float32)[rng.randint(0, 4, rng.randint(0, 9))]
+        return {"words": words(rng, rng.randint(0, 9)), "ids": rng.randint(-2, 3, rng.randint(0, 9)), "floats": floats}
+
+    return {"words": (STR, [None]), "ids": (I64, [None]), "floats": (F32, [None])}, run, inputs
+
+
+@case
+def counts():
+    """Ids that are counted, and ids that occur, in lists and matrices; the number of rows may not be that of the parts."""
+    def run(ids, weights):
+        outputs = [raw.DenseBincount(input=x, size=5, weights=w, binary_output=b) for x, w in [(ids, weights), (ids[0], weights[0])] for b in [False, True]]
+        return outputs + tf.unstack(weights, 2) + tf.split(weights, [1, 1], 0) + [tf.minimum(tf.constant(5, I64), tf.maximum(tf.constant(5, I64), ids)), tf.acosh(weights * 1e6)]
+
+    def inputs(rng):
+        shape = (2 if rng.rand() < 0.8 else 3, rng.randint(1, 5))
+        return {"ids": rng.randint(0, 7, shape), "weights": rng.randn(*shape).astype(np.float32)}
+
+    return {"ids": (I64, [None, None]), "weights": (F32, [None, None])}, run, inputs
 
 
 @case
@@ -269,6 +288,7 @@ def slices():
         y = tf.reshape(x, [-1, 2, 3])
         outputs = [x[:, 1:], x[1:], x[-1], x[:, -2:], x[::2], x[:, ::-1], x[:, 4:1:-2], x[..., tf.newaxis], x[tf.newaxis, :, 3]]
         outputs += [y[:, 0], y[..., 1], y[:, :, tf.newaxis, -1:], y[1:, :, 1:], x[:k], x[k:], x[:, :k], x[k - 1], x[:2, k:]]
+        outputs += [x[-k:], x[:, :-k], x[-k:, k - 3 :], x[: k - 9], x[:, -tf.shape(x)[0] :]]
         outputs += [tf.slice(x, [0, 1], [-1, 2]), tf.slice(x, tf.stack([k, 0]), [-1, 3]), tf.slice(x, [1, 0], tf.stack([tf.shape(x)[0] - 1, k]))]
         return outputs
 

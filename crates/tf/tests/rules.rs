@@ -163,9 +163,35 @@ fn ellipses_are_aligned_at_their_last_axis() {
     }
 }
 
+/// TensorFlow refuses these: the axes a and b have other sizes in the other operand.
+#[test]
+fn axes_of_one_name_have_one_size() {
+    for (equation, a, b) in [
+        ("abij,abjk->abik", &[2, 3, 1, 2][..], &[3, 2, 2, 1][..]),
+        ("abi,abk->ik", &[2, 3, 2], &[3, 2, 1]),
+        ("ai,ak->aik", &[2, 2], &[1, 2]),
+    ] {
+        for known in [true, false] {
+            let sizes = |dims: &[usize]| -> Vec<Option<usize>> { dims.iter().map(|&n| known.then_some(n)).collect() };
+            let found = einsum(equation, (a, &sizes(a)), (b, &sizes(b)));
+            assert!(found.is_err(), "{equation} of {a:?} and {b:?}, {known}: {}", found.unwrap());
+        }
+    }
+}
+
 fn bincount(ids: Array) -> Result<Array> {
     let node = NodeDef::new("", "DenseBincount").attr("binary_output", true);
     Model::of(node).rows(ids).constant(Array::scalar(4i64)).constant(Vec::<f32>::new()).run()
+}
+
+/// `tf.raw_ops.DenseBincount` with weights: an id occurs, whatever its weights are.
+#[test]
+fn whether_ids_occur_does_not_depend_on_their_weights() {
+    let node = NodeDef::new("", "DenseBincount").attr("binary_output", true);
+    let ids = Array::from_vec([2, 3], vec![0i64, 1, 1, 2, 0, 7]).unwrap();
+    let weights = Array::from_vec([2, 3], vec![-2.0f32, 0.5, 0.25, 3.0, -4.0, 9.0]).unwrap();
+    let found = Model::of(node).rows(ids).constant(Array::scalar(3i64)).constant(weights).run().unwrap();
+    assert_eq!(found.as_slice::<f32>().unwrap(), [1., 1., 0., 1., 0., 1.]);
 }
 
 /// TensorFlow's op counts an id below 0 in the row before its own, which a layer's assertion
@@ -376,6 +402,10 @@ fn functions_that_are_compositions_keep_their_digits() {
     assert_eq!(ends("Cosh"), "inf 0 0 inf NaN");
     assert_eq!(ends("Asinh"), "-inf 0 0 inf NaN");
     assert_eq!(ends("Acosh"), "NaN NaN 0 inf NaN");
+    // Far below 1, the two terms of the sum cancel.
+    let below = vec![0.5f32, -3e9, -1e30, f32::MIN];
+    let below = Model::of(NodeDef::new("", "Acosh")).rows(below).run().unwrap();
+    assert!(below.as_slice::<f32>().unwrap().iter().all(|y| y.is_nan()), "{below}");
     assert_eq!(ends("Atanh"), "NaN NaN NaN NaN NaN");
     let infinite = Model::of(NodeDef::new("", "IsInf")).rows(vec![f32::NEG_INFINITY, 1.0, f32::INFINITY, f32::NAN]);
     assert_eq!(infinite.run().unwrap().as_slice::<bool>().unwrap(), [true, false, true, false]);
@@ -412,6 +442,53 @@ fn elements_roll_around() {
     let open = Model::of(NodeDef::new("", "Roll")).rows(count([2, 3])).constant(Array::scalar(1i32));
     let error = open.constant(Array::scalar(0i32)).run().unwrap_err().to_string();
     assert!(error.contains("a roll of axis 0, whose size only a run tells"), "{error}");
+}
+
+/// TensorFlow refuses parts that are not the whole axis, which only a run tells here.
+#[test]
+fn parts_are_the_whole_axis() {
+    let unpacked = |rows| Model::of(NodeDef::new("", "Unpack").attr("num", 2i64)).rows(count([rows, 2])).run();
+    assert_eq!(unpacked(2).unwrap().as_slice::<f32>().unwrap(), [0., 1.]);
+    let divided = |rows| {
+        let node = NodeDef::new("", "SplitV").attr("num_split", 2i64);
+        Model::of(node).rows(count([rows, 2])).constant(vec![1i64, 1]).constant(Array::scalar(0i32)).run()
+    };
+    assert_eq!(divided(2).unwrap().as_slice::<f32>().unwrap(), [0., 1.]);
+    for found in [unpacked(3), divided(3), unpacked(1), divided(1)] {
+        assert!(found.is_err(), "{}", found.unwrap());
+    }
+}
+
+/// `tf.minimum(5, tf.maximum(5, x))` is 5 for each element of `x`; of a number it is one number.
+#[test]
+fn limits_keep_the_shape() {
+    let limited = |x: Array| {
+        let low = NodeDef::new("low", "Maximum").input("c0");
+        Model::of(NodeDef::new("", "Minimum")).constant(Array::scalar(5i32)).beside(low, x).run().unwrap()
+    };
+    assert_eq!(limited(Array::from([7i32, -1, 5])), Array::from([5i32, 5, 5]));
+    assert_eq!(limited(Array::scalar(7i32)), Array::scalar(5i32));
+}
+
+/// `x[first:last]` of 0 to 3, where the bounds are fed.
+#[test]
+fn bounds_below_zero_count_from_the_end() {
+    let cut = |first: i32, last: i32| {
+        let model = Model::of(NodeDef::new("", "StridedSlice")).rows(count([4]));
+        let model = model.fed(Array::from([first]), Shape::from([1])).fed(Array::from([last]), Shape::from([1]));
+        model.constant(vec![1i32]).run().unwrap().to_f64_vec().unwrap()
+    };
+    for (first, last, expected) in [
+        (-2, 4, &[2.0, 3.0][..]),
+        (0, -1, &[0.0, 1.0, 2.0]),
+        (-3, -1, &[1.0, 2.0]),
+        (-9, 2, &[0.0, 1.0]),
+        (1, 9, &[1.0, 2.0, 3.0]),
+        (-1, -3, &[]),
+        (0, -9, &[]),
+    ] {
+        assert_eq!(cut(first, last), expected, "x[{first}:{last}]");
+    }
 }
 
 /// A filter of 1 x 1 that sees two of four channels: filters 0 and 1 see the first two, 2 and 3 the

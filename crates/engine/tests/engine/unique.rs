@@ -21,3 +21,19 @@ fn in_order_of_first_appearance() {
     assert_eq!(out[2].as_slice::<f32>().unwrap(), [14.0, -2.0, 6.0]);
     assert_eq!(out[3], Array::from_strings([2], ["b", ""]).unwrap());
 }
+
+/// `tf.unique` of TensorFlow 2.15: -0 is 0, and a NaN equals no other value.
+#[test]
+fn floats_are_compared_as_numbers() {
+    let g = Graph::new();
+    for dtype in [DType::F32, DType::F64] {
+        let x = g.placeholder(&format!("x_{dtype}"), dtype, [Graph::ANY]);
+        let (distinct, places) = x.unique();
+        let list = Array::from([0.0f64, -0.0, -1.0, -0.0, f64::NAN, f64::NAN]).cast(dtype).unwrap();
+        let out = Session::new(&g).unwrap().run(&[&distinct, &places], &[(&x, list)]).unwrap();
+        let values = out[0].to_f64_vec().unwrap();
+        assert_eq!(values[..2], [0.0, -1.0]);
+        assert!(values.len() == 4 && values[2..].iter().all(|value| value.is_nan()), "{values:?}");
+        assert_eq!(out[1].as_slice::<i32>().unwrap(), [0, 0, 1, 0, 2, 3]);
+    }
+}

@@ -111,6 +111,10 @@ impl Hook for LoggingTensorHook {
 
     #[inline]
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        if self.n_runs == 0 {
+            // An unknown name is an error, even if no line is logged.
+            self.line(cx)?;
+        }
         if self.timer.is_due(self.n_runs) {
             match self.timer.trigger(self.n_runs) {
                 Some(passed) => info!("{} ({:.3} sec)", self.line(cx)?, passed.time.as_secs_f64()),

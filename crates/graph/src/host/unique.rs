@@ -43,6 +43,8 @@ impl HostRules for Unique {
             DType::I32 => integers(x[0].as_slice::<i32>()?)?,
             DType::I64 => integers(x[0].as_slice::<i64>()?)?,
             DType::Str => strings(x[0])?,
+            DType::F32 => floats(x[0].as_slice::<f32>()?, |value| f64::from(value).to_bits())?,
+            DType::F64 => floats(x[0].as_slice::<f64>()?, f64::to_bits)?,
             _ => others(x[0])?,
         };
         let places = match self.places {
@@ -82,6 +84,24 @@ fn strings(x: &Array) -> Result<(Array, Vec<i32>)> {
         places.push(place);
     }
     Ok((Array::from_strings([distinct.len()], distinct)?, places))
+}
+
+/// 0 and -0 are one value. A NaN equals no other value, itself included.
+fn floats<T: Element + Default + PartialOrd>(values: &[T], bits: impl Fn(T) -> u64) -> Result<(Array, Vec<i32>)> {
+    let mut known: HashMap<u64, i32> = HashMap::new();
+    let mut distinct = Vec::new();
+    let mut places = Vec::with_capacity(values.len());
+    for &value in values {
+        let next = distinct.len() as i32;
+        let is_nan = value.partial_cmp(&value).is_none();
+        let key = if value == T::default() { bits(T::default()) } else { bits(value) };
+        let place = if is_nan { next } else { *known.entry(key).or_insert(next) };
+        if place == next {
+            distinct.push(value);
+        }
+        places.push(place);
+    }
+    Ok((Array::from_vec([distinct.len()], distinct)?, places))
 }
 
 /// Compares values of other dtypes by their bytes.

@@ -122,10 +122,15 @@ pub fn axis(axis: i64, rank: usize) -> Result<usize> {
 
 /// Gives the first axis of a tensor another size, where both sizes are known only at run time.
 pub fn with_rows(tensor: &Tensor, rows: Dim) -> Tensor {
+    with_size(tensor, 0, rows)
+}
+
+/// Gives an axis of a tensor another size. The run checks that both are equal.
+pub fn with_size(tensor: &Tensor, axis: usize, size: Dim) -> Tensor {
     let mut shape = tensor.shape().clone();
-    match shape.0.first_mut() {
-        Some(first) if *first != rows => {
-            *first = rows;
+    match shape.0.get_mut(axis) {
+        Some(known) if *known != size => {
+            *known = size;
             tensor.reshape_as(shape)
         }
         _ => tensor.clone(),

@@ -47,6 +47,8 @@ pub(super) struct Reader<'a> {
     n_outputs: HashMap<usize, usize>,
     /// Tensor elements that became sizes, so that each is one symbol.
     elements: HashMap<(Value, usize), Dim>,
+    /// Tensor elements that are places along an axis, so that each is one symbol.
+    places: HashMap<(Value, usize, Dim), Dim>,
     growth: Growth,
     /// The functions that we write for the loops of recurrent cells, by cell, dtype and units.
     pub loops: HashMap<(Recurrent, DType, usize), LoopFunctions>,
@@ -71,6 +73,7 @@ impl<'a> Reader<'a> {
             items: HashMap::new(),
             n_outputs: HashMap::new(),
             elements: HashMap::new(),
+            places: HashMap::new(),
             growth: Growth::default(),
             loops: HashMap::new(),
             computed: HashMap::new(),
@@ -161,6 +164,25 @@ impl<'a> Reader<'a> {
         let dim = number.size(&self.graph)?;
         self.graph.check()?;
         self.elements.insert(key, dim);
+        Ok(dim)
+    }
+
+    /// Returns a place along an axis as a size. A number below 0 counts from the end of the axis;
+    /// one before its beginning is 0.
+    pub(super) fn place(&mut self, number: &Number, whole: Dim) -> Result<Dim> {
+        if let Some(back) = number.known().filter(|&k| k < 0) {
+            return Ok(self.graph.symbols_mut(|s| s.sub(whole, Dim::Known(back.unsigned_abs() as usize))));
+        }
+        let Number::Element(tensor, element) = number else { return self.size(number) };
+        let key = (tensor.value(), *element, whole);
+        if let Some(&dim) = self.places.get(&key) {
+            return Ok(dim);
+        }
+        let (k, n) = (number.tensor(&self.graph, DType::I64)?, Number::of(whole).tensor(&self.graph, DType::I64)?);
+        let place = k.less(0i64).select(&(&k + &n), &k).maximum(0i64);
+        self.graph.check()?;
+        let dim = self.size(&Number::Element(place, 0))?;
+        self.places.insert(key, dim);
         Ok(dim)
     }
 

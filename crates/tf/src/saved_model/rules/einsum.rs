@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use estimand_graph::op::reading::{Reading, refuse};
+use estimand_graph::op::reading::{Reading, refuse, with_size};
 use estimand_graph::{Axes, Tensor};
 use estimand_tensor::{Dim, Error, Result, Shape};
 
@@ -104,6 +104,14 @@ impl Operand {
         axis.map(|axis| self.tensor.shape().dims()[axis]).ok_or_else(|| Error::internal("an axis without a size"))
     }
 
+    /// Gives one axis the size that it has in the other operand. The product of matrices compares
+    /// only the sizes of several axes together.
+    fn resize(&mut self, label: u32, size: Dim) {
+        if let Some(axis) = self.labels.iter().position(|known| *known == label) {
+            self.tensor = with_size(&self.tensor, axis, size);
+        }
+    }
+
     /// Broadcasts one axis to a size.
     fn widen(&mut self, label: u32, size: Dim) {
         if let Some(axis) = self.labels.iter().position(|known| *known == label) {
@@ -135,6 +143,10 @@ fn product(call: &NodeReader<'_, '_>, left: &mut Operand, right: &mut Operand, r
     // Only axes of `...` may be broadcast. A product of matrices broadcasts one such axis, but
     // not one of several that become one.
     let mut sizes = Vec::new();
+    for &label in batch.iter().chain(&summed).filter(|&&label| label < ELLIPSIS) {
+        right.resize(label, left.size(label)?);
+        call.graph().check()?;
+    }
     for &label in &batch {
         let (a, b) = (left.size(label)?, right.size(label)?);
         let size = match label >= ELLIPSIS {

@@ -116,11 +116,11 @@ pub(super) fn asinh(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(x.sign() * size.less(1e8).select(&near, &far))
 }
 
-/// `ln(x + sqrt(x^2 - 1))`, from what x is above 1.
+/// `ln(x + sqrt(x^2 - 1))`, from what x is above 1. Below 1, the first root is NaN.
 pub(super) fn acosh(call: &mut NodeReader<'_, '_>) -> Outputs {
     let x = call.tensor(0)?;
     let above = x.minimum(1e8) - 1.0;
-    let near = (&above + (&above * (&above + 2.0)).sqrt()).log1p();
+    let near = (&above + above.sqrt() * (&above + 2.0).sqrt()).log1p();
     let far = x.log() + std::f64::consts::LN_2;
     one(x.greater(1e8).select(&far, &near))
 }

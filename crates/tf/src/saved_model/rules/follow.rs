@@ -14,7 +14,8 @@ use super::arithmetic;
 
 /// The outputs of a node on tracked numbers. `None` if the node needs tensors.
 pub(super) fn follow(call: &mut NodeReader<'_, '_>) -> Result<Option<Vec<NodeOutput>>> {
-    let followed = match call.op() {
+    let def = call.def;
+    let followed = match def.op.as_str() {
         "Reshape" => reshape(call)?,
         "Cast" => cast(call)?,
         "StopGradient" => call.numbers(0)?,
@@ -56,11 +57,13 @@ fn binary(call: &NodeReader<'_, '_>, op: Binary) -> Result<Option<Numbers>> {
 }
 
 /// `min(a, max(a, x))`, which is `a` for every `x`. Keras computes the depth of counts so.
-fn clamped(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
+///
+/// Both must be single numbers: a list `x` has a list as its result.
+fn clamped(call: &mut NodeReader<'_, '_>) -> Result<Option<Numbers>> {
     let single = |numbers: Option<Numbers>| numbers.filter(|numbers| numbers.elements.len() == 1);
     let nodes = call.reader.nodes;
-    for (i, &other) in [1, 0].iter().zip(&call.inputs) {
-        let Some(low) = single(call.numbers(*i)?) else { continue };
+    for (i, other) in [1, 0].into_iter().zip(call.inputs.clone()) {
+        let Some(low) = single(call.numbers(i)?) else { continue };
         let def = nodes.def(other.node);
         if def.op != "Maximum" {
             continue;
@@ -73,7 +76,7 @@ fn clamped(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
                 (Number::Size(low), Number::Size(high)) => low == high,
                 _ => false,
             };
-            if is_least && low.dims.is_empty() {
+            if is_least && low.dims.is_empty() && call.reader.tensor(other)?.rank() == 0 {
                 return Ok(Some(low));
             }
         }

@@ -2,7 +2,7 @@
 
 use estimand_graph::Tensor;
 use estimand_graph::op::Slice;
-use estimand_graph::op::reading::{Reading, axis as axis_of, refuse};
+use estimand_graph::op::reading::{Reading, axis as axis_of, refuse, with_size};
 use estimand_tensor::{Dim, Error, Result};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
@@ -70,7 +70,8 @@ fn equal_parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, n: usize
     parts(call, tensor, axis, &vec![size; n])
 }
 
-/// Splits an axis into parts of known sizes. The size of the axis may be unknown.
+/// Splits an axis into parts of known sizes. If the size of the axis is unknown, the run checks
+/// that it is that of the parts together.
 fn parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> Result<Vec<Tensor>> {
     let whole = sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size));
     let whole = whole.ok_or_else(|| Error::shape("the parts are too large together"))?;
@@ -79,6 +80,7 @@ fn parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize
     {
         return Err(Error::shape(format!("the parts have the sizes {sizes:?}, but axis {axis} has size {n}")));
     }
+    let tensor = &with_size(tensor, axis, Dim::Known(whole));
     let mut first = 0usize;
     let mut parts = Vec::with_capacity(sizes.len());
     for &size in sizes {

@@ -60,7 +60,9 @@ fn counts(call: &NodeReader<'_, '_>, ids: &Tensor, rows: Option<(&Tensor, Dim)>,
     let graph = call.graph();
     let ids = ids.cast(DType::I64);
     let bins = Number::of(n).tensor(graph, DType::I64)?;
-    let weights = match has_elements(weights) {
+    let is_binary = call.flag("binary_output", false)?;
+    // TF: whether an id occurs does not depend on its weights.
+    let weights = match has_elements(weights) && !is_binary {
         true => with_rows(weights, n_rows(&ids)?),
         false => graph.fill(ids.shape().clone(), weights.dtype(), 1.0),
     };
@@ -78,7 +80,7 @@ fn counts(call: &NodeReader<'_, '_>, ids: &Tensor, rows: Option<(&Tensor, Dim)>,
             sum(&(row * &bins + &ids), total)?.reshape_as(Shape::from([n_rows, n]))
         }
     };
-    one(if call.flag("binary_output", false)? { sums.minimum(1.0) } else { sums })
+    one(if is_binary { sums.minimum(1.0) } else { sums })
 }
 
 /// (data, non-decreasing segment ids).

@@ -264,13 +264,7 @@ fn span(
     // Positions are limited by the size of the axis. Negative ones count from its end.
     let mut place = |number: Option<&Number>, open: Dim| -> Result<Dim> {
         let Some(number) = number else { return Ok(open) };
-        if let Some(k) = number.known()
-            && k < 0
-        {
-            let back = Dim::Known(k.unsigned_abs() as usize);
-            return Ok(call.graph().symbols_mut(|s| s.sub(whole, back)));
-        }
-        let dim = call.reader.size(number)?;
+        let dim = call.reader.place(number, whole)?;
         // The minimum of two sizes: a - (a - b), where differences stop at 0.
         Ok(call.graph().symbols_mut(|s| {
             let excess = s.sub(dim, whole);
