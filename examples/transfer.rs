@@ -12,7 +12,7 @@
 //! `examples/data/photographs` (CC0 and in the public domain): is it the cat?
 //!
 //! What differs from the article: the images, which are few, so training ends after 5 epochs of 5
-//! batches, not after 500 steps; shuffling has a seed; the model is functional, because its input
+//! batches, not after 500 steps; there are seeds; the model is functional, because its input
 //! has the name of the feature. With random weights, which the article does not have, the kernels
 //! are scaled by He's rule, a batch norm follows the pooling, and Adam's rate is 0.01. The model is
 //! evaluated at the end.
@@ -108,7 +108,9 @@ fn main() -> Result<()> {
     let mut model = Model::named("pieces", &input, &Dense::new(1).name("is_cat").on(&features))?;
     let adam = Optimizer::keras(Adam::default(), if file.is_none() { 0.01 } else { 0.001 });
     model.compile(Compile::new(adam, SigmoidCrossEntropy::new()).metric("accuracy"))?;
-    let estimator = model_to_estimator(model)?.build()?;
+    // The order of the rows depends on this seed, too.
+    let config = RunConfig::new().tf_random_seed(1);
+    let estimator = model_to_estimator(model)?.config(config).build()?;
 
     // The right third of each photograph is kept for the test; no piece is in both parts.
     let data = |(images, labels): (Array, Array)| {
