@@ -55,7 +55,7 @@ impl Padding {
             // TF: an image smaller than the window has no position, not a negative number of
             // positions.
             Padding::Valid => Some((size.saturating_add(stride).saturating_sub(span) / stride, 0, 0)),
-            // A border alone has no position.
+            // TF: an empty image has no position, however wide its border is.
             Padding::Same if size == 0 => Some((0, 0, 0)),
             Padding::Same => {
                 let out = size.div_ceil(stride);

@@ -204,8 +204,8 @@ impl Layer for BatchNorm {
     }
 }
 
-/// Mean and variance of the steps that count. TF: Keras 3 adds a small number to theirs, so that
-/// they may be none.
+/// Mean and variance of the steps that count. TF: Keras 3 adds 1e-7 to their number, so it does not
+/// divide by 0 if no step counts.
 #[track_caller]
 fn masked_moments(x: &Tensor, mask: &Tensor, axes: &[i64], is_keras_3: bool) -> (Tensor, Tensor) {
     let mut counts = mask.cast(DType::F32).expand_dims(-1);

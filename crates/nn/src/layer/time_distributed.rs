@@ -56,8 +56,8 @@ fn with_steps_of(all: &Tensor, x: &Tensor) -> Tensor {
     all.reshape_as(steps.chain(all.shape().dims().iter().skip(1)).copied().collect::<Shape>())
 }
 
-/// All steps, with what the mask says of their parts. A mask of whole steps says something of rows
-/// alone.
+/// All steps as one batch, with the mask of their parts. A mask `[batch, time]` has no part masks,
+/// so the steps carry none.
 #[track_caller]
 fn step_inputs(x: &Tensor, mask: Option<&Tensor>) -> LayerInputs {
     let fitting = mask.filter(|mask| mask.rank() + 1 == x.rank());
